@@ -1,0 +1,121 @@
+"""Everything Headwater raises on purpose.
+
+HeadwaterError
+├── InputError              what the user gave is wrong; the message names it and the way out
+│   ├── SettingError        a setting has a value that is not allowed
+│   └── NotFoundError       there is no such source, item, …
+├── StoreError              the database cannot be used
+│   └── NewerDatabaseError  it was written by a newer Headwater
+└── VisitError              a visit to a source failed; carries its kind of failure
+    ├── FetchError          … on the way to the bytes
+    └── ParseError          … in the bytes
+
+A message is a template and its values, so that it can be shown in either language and so that a test can
+compare meaning instead of prose.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from headwater.language import Language, translate
+
+
+class FailureKind(StrEnum):
+    """Why a visit failed. Decides the back-off, so it comes from the failure itself, never from its words."""
+
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    BLOCKED = "blocked"  # our guard refused the address
+    REDIRECT = "redirect"  # a loop, too many, or to nowhere
+    TOO_LARGE = "too_large"
+    BROKEN = "broken"  # the transfer was cut, or is not HTTP
+    RATE_LIMITED = "rate_limited"  # 429
+    UNAUTHORIZED = "unauthorized"  # 401, 407
+    FORBIDDEN = "forbidden"  # 403, 451
+    NOT_FOUND = "not_found"  # 404
+    GONE = "gone"  # 410
+    CLIENT_ERROR = "client_error"  # any other 4xx
+    SERVER_ERROR = "server_error"  # 5xx
+    NOT_A_FEED = "not_a_feed"  # the answer is something else than what the source's type reads
+    MALFORMED = "malformed"  # it is the right thing, damaged beyond reading
+    INTERNAL = "internal"  # our own fault
+
+
+class HeadwaterError(Exception):
+    """Base of the tree above. `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+    def __init__(self, template: str, **values: Any) -> None:
+        self.template = template
+        self.values = values
+        super().__init__(template, values)
+
+    def render(self, language: Language | None = None) -> str:
+        """The message, in one line."""
+        return translate(self.template, language).format(**self.values)
+
+    def __str__(self) -> str:
+        return self.render("en")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.template, self.values, self.__dict__)
+
+
+def _rebuild(
+    kind: type[HeadwaterError], template: str, values: dict[str, Any], state: dict[str, Any]
+) -> HeadwaterError:
+    """Unpickle an error that crossed a process boundary, whatever its constructor asks for."""
+    error = kind.__new__(kind)
+    Exception.__init__(error, template, values)
+    error.__dict__.update(state)
+    return error
+
+
+class InputError(HeadwaterError):
+    exit_code = 2
+
+
+class SettingError(InputError):
+    pass
+
+
+class NotFoundError(InputError):
+    pass
+
+
+class StoreError(HeadwaterError):
+    pass
+
+
+class NewerDatabaseError(StoreError):
+    pass
+
+
+class VisitError(HeadwaterError):
+    """A visit that failed. `retry_after_seconds` is the publisher's own word, if it gave one."""
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        template: str,
+        *,
+        http_status: int | None = None,
+        retry_after_seconds: float | None = None,
+        **values: Any,
+    ) -> None:
+        super().__init__(template, **values)
+        self.kind = kind
+        self.http_status = http_status
+        self.retry_after_seconds = retry_after_seconds
+
+
+class FetchError(VisitError):
+    pass
+
+
+class ParseError(VisitError):
+    def __init__(self, template: str, *, kind: FailureKind = FailureKind.NOT_A_FEED, **values: Any) -> None:
+        super().__init__(kind, template, **values)
