@@ -14,6 +14,9 @@ from headwater.errors import FailureKind
 Json = Mapping[str, Any]
 
 Outcome = Literal["new", "unchanged", "failed", "skipped"]
+# ok; needs_attention: its credentials are refused; paused / error: failing for long, probed daily / weekly;
+# retired: its publisher says it is gone.
+SourceStatus = Literal["ok", "needs_attention", "paused", "error", "retired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,9 @@ class Source:
     folder: str | None = None
     metadata: SourceMetadata = SourceMetadata()
     validators: Validators = Validators()
-    status: str = "ok"
+    moved_to: str | None = None
+    moved_count: int = 0
+    status: SourceStatus = "ok"
     created_at: float = 0.0
     next_fetch_at: float | None = None
     plan_reason: Json = field(default_factory=dict)
