@@ -8,6 +8,7 @@ network or a clock.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from headwater.errors import FailureKind
 
@@ -113,6 +114,19 @@ class Source:
     last_error_kind: FailureKind | None = None
     lease_no: int = 0
     lease_until: float | None = None
+
+
+def url_key(url: str) -> str:
+    """What two spellings of one address share: two sources of a type with the same key are the same source.
+
+    Scheme, case of the host, usual port, fragment and last slash make no difference.
+    """
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower()
+    port = f":{parts.port}" if parts.port and parts.port not in (80, 443) else ""
+    user = parts.netloc.rpartition("@")[0]
+    netloc = f"{user}@{host}{port}" if user else f"{host}{port}"
+    return urlunsplit(("", netloc, parts.path.rstrip("/"), parts.query, ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from headwater.config import without_password
 from headwater.errors import StoreError
@@ -108,9 +108,11 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            raise StoreError(
+            failure = StoreError(
                 "the database {url} failed: {problem}", url=self.shown_url, problem=first_line(error.orig)
-            ) from error
+            )
+            failure.passing = isinstance(error, OperationalError)
+            raise failure from error
 
     @property
     def shown_url(self) -> str:
@@ -180,6 +182,3 @@ def first_line(error: object) -> str:
     """The first line of a driver's error, which is the one that says what is wrong."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
-
-
-__all__ = ["SQLAlchemyError", "Store", "first_line"]

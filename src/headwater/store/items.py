@@ -11,6 +11,8 @@ from headwater.model import Item
 from headwater.store.bulk import insert_rows, select_by, storable, update_rows
 from headwater.store.tables import item_versions, items, seen_ids, sources
 
+ChangeKind = Literal["new", "changed", "renamed"]
+
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
@@ -19,7 +21,7 @@ class ItemChange:
     `keys` are the hashes by which it is to be recognised from now on, its id's first.
     """
 
-    kind: Literal["new", "changed", "renamed"]
+    kind: ChangeKind
     item: Item
     keys: tuple[bytes, ...]
     content_hash: bytes

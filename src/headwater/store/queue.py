@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Select, select
 from headwater.model import Source, Visit
 from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
 from headwater.store.items import ItemChange, write_items
-from headwater.store.sources import place_in_line, source_from_row
+from headwater.store.sources import move_source, place_in_line, source_from_row
 from headwater.store.tables import collection_records, sources
 
 
@@ -108,7 +108,7 @@ _HOT = (
     "lease_until",
     "updated_at",
 )
-_COLD = ("url", "title", "description", "site_url", "language", "icon_url")
+_COLD = ("title", "description", "site_url", "language", "icon_url")
 _RECORD = (
     "source_id",
     "lease_no",
@@ -143,6 +143,9 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[int
         _COLD,
         [_cold_row(s.after) for s in valid if _cold_row(s.before) != _cold_row(s.after)],
     )
+    for settlement in valid:
+        if settlement.after.url != settlement.before.url:
+            move_source(connection, settlement.after)
     insert_rows(connection, collection_records, _RECORD, [_record_row(s) for s in valid])
     return set(held)
 
@@ -211,7 +214,6 @@ def _hot_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
 def _cold_row(source: Source) -> tuple[Any, ...]:
     metadata = source.metadata
     texts = (
-        source.url,
         metadata.title,
         metadata.description,
         metadata.site_url,

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, select
 from sqlalchemy.exc import IntegrityError
 
 from headwater.errors import FailureKind, InputError, NotFoundError
-from headwater.model import Source, SourceMetadata, Validators
+from headwater.model import Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
 from headwater.store.tables import sources
 
@@ -47,7 +47,6 @@ def add_source(
     name: str,
     type: str,
     url: str,
-    url_key: str,
     now: float,
     config: Mapping[str, Any] | None = None,
     policy: str | None = None,
@@ -58,7 +57,7 @@ def add_source(
         "name": name,
         "type": type,
         "url": url,
-        "url_key": url_key,
+        "url_key": url_key(url),
         "config": orjson.dumps(config or {}).decode(),
         "policy": policy,
         "folder": folder,
@@ -66,21 +65,26 @@ def add_source(
         "created_at": now,
         "updated_at": now,
     }
+    refuse_duplicate(connection, type, url)
     try:
-        with connection.begin_nested():
-            row = connection.execute(sources.insert().values(values).returning(*sources.c)).one()
-    except IntegrityError as error:
-        existing = connection.execute(
-            select(sources.c.id, sources.c.name).where(
-                sources.c.type == type, sources.c.url_key == url_key, ~sources.c.is_deleted
-            )
-        ).first()
-        if existing is None:
-            raise
+        row = connection.execute(sources.insert().values(values).returning(*sources.c)).one()
+    except IntegrityError:
+        # Somebody else was a moment faster; the transaction is over, so there is no looking who.
+        raise InputError("{url} is there already", url=url) from None
+    return source_from_row(row)
+
+
+def refuse_duplicate(connection: Connection, type: str, url: str) -> None:
+    """InputError when there is a source with this type and address already."""
+    existing = connection.execute(
+        select(sources.c.id, sources.c.name).where(
+            sources.c.type == type, sources.c.url_key == url_key(url), ~sources.c.is_deleted
+        )
+    ).first()
+    if existing is not None:
         raise InputError(
             "{url} is there already: source {id}, {name}", url=url, id=existing.id, name=existing.name
-        ) from error
-    return source_from_row(row)
+        )
 
 
 def get_source(connection: Connection, source_id: int) -> Source:
@@ -126,6 +130,21 @@ def request_refresh(connection: Connection, source_ids: Iterable[int] | None, no
         )
         count += 1
     return count
+
+
+def move_source(connection: Connection, source: Source) -> None:
+    """Store the new address of a source, unless another source lives there already."""
+    key = url_key(source.url)
+    taken = select(sources.c.id).where(
+        sources.c.type == source.type,
+        sources.c.url_key == key,
+        ~sources.c.is_deleted,
+        sources.c.id != source.id,
+    )
+    if connection.execute(taken).first() is None:
+        connection.execute(
+            sources.update().where(sources.c.id == source.id).values(url=source.url, url_key=key)
+        )
 
 
 def _lock(connection: Connection, source_id: int) -> Source:
