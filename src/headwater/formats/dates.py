@@ -1,0 +1,340 @@
+"""Reads the dates that feeds carry into aware UTC datetimes of whole seconds.
+
+It takes the standard forms first and the known strange ones after, and answers None for everything it is not sure
+of: a wrong date is worse than none. It never asks a clock.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Final
+from zoneinfo import ZoneInfo
+
+# Outside of these years a date is a program's null value or a typing error, not a publication.
+FIRST_YEAR: Final = 1000
+LAST_YEAR: Final = 2200
+
+_LONGEST: Final = 120
+
+_MONTH_NAMES: Final = {
+    # English, then other languages seen in feeds. Compared in lower case and without a final dot.
+    1: "jan january jän jänner januar enero ene janvier janv janeiro gennaio gen januari styczeń stycznia января янв"
+    " január leden ledna ocak ιαν ιανουαρίου ianuarie ian",
+    2: "feb february februar febrero février févr fév fevr fevereiro fev febbraio februari luty lutego февраля фев"
+    " február únor února şubat φεβ φεβρουαρίου februarie",
+    3: "mar march mär märz mrz marzo mars março maart mrt marzec marca марта мар március márc březen března mart μαρ"
+    " μάρ μαρτίου martie",
+    4: "apr april abril abr avril avr aprile kwiecień kwietnia апреля апр április ápr duben dubna nisan απρ απρίλ"
+    " απριλίου aprilie",
+    5: "may mai mayo maio maggio mag mei maj maja мая май május květen května mayıs μάι μαϊ μαι μαΐου",
+    6: "jun june juni junio juin junho giugno giu czerwiec czerwca июня июн június jún červen června haziran ιούν"
+    " ιουν ιον ιουνίου iunie iun",
+    7: "jul july juli julio juillet juil julho luglio lug lipiec lipca июля июл július júl červenec července temmuz"
+    " ιούλ ιουλ ιολ ιουλίου iulie iul",
+    8: "aug august agosto ago août aout augustus sierpień sierpnia августа авг augusztus srpen srpna ağustos αύγ αυγ"
+    " αυγούστου",
+    9: "sep sept september septiembre setiembre septembre setembro set settembre wrzesień września сентября сен сент"
+    " szeptember szept září eylül σεπ σεπτ σεπτεμβρίου septembrie",
+    10: "oct october okt oktober octubre octobre outubro out ottobre ott październik października октября окт"
+    " október říjen října ekim οκτ οκτωβρίου octombrie",
+    11: "nov november noviembre novembre novembro listopad listopada ноября ноя нояб kasım νοε νοέμ νοεμβρίου"
+    " noiembrie noi",
+    12: "dec december dez dezember diciembre dic décembre déc decembre dezembro dicembre grudzień grudnia декабря"
+    " дек prosinec prosince aralık δεκ δεκεμβρίου decembrie",
+}
+_MONTHS: Final = {name: number for number, names in _MONTH_NAMES.items() for name in names.split()}
+
+_WEEKDAYS: Final = frozenset(
+    "mon monday tue tues tuesday wed wednes wednesday weds thu thur thurs thursday fri friday sat saturday sun sunday"
+    " mo montag di dienstag mi mittwoch do donnerstag fr freitag sa samstag sonnabend so sonntag"
+    " lun lundi lunes lunedì lunedi mardi martes martedì martedi mer mercredi miércoles miercoles mié mie mercoledì"
+    " jeu jeudi jue jueves gio giovedì ven vendredi viernes vie venerdì sam samedi sáb sab sábado sabado sabato"
+    " dim dimanche dom domingo domenica segunda seg terça ter quarta qua quinta qui sexta sex"
+    " ma di wo vr za zo maandag dinsdag woensdag donderdag vrijdag zaterdag zondag"
+    " пн вт ср чт пт сб вс pon wt śr czw pt sob niedz nd"
+    " δευ τρι τετ πεμ παρ σαβ κυρ δευτέρα τρίτη τετάρτη πέμπτη παρασκευή σάββατο κυριακή"
+    " mån tis ons tor tors fre lör sön man lør søn".split()
+)
+
+# RFC 822 zones, then those that mean one thing wherever feeds use them. Minutes east of Greenwich.
+_ZONES: Final = {
+    **dict.fromkeys(("ut", "utc", "gmt", "z", "uct", "wet", "zulu"), 0),
+    **{"est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt": -360, "pst": -480, "pdt": -420},
+    # Bare "eastern time" and its like: the season is unknown, standard time is meant.
+    **{"et": -300, "ct": -360, "mt": -420, "pt": -480, "at": -240},
+    **{"ast": -240, "adt": -180, "nst": -210, "ndt": -150, "akst": -540, "akdt": -480, "hst": -600, "hdt": -540},
+    **{"bst": 60, "west": 60, "cet": 60, "met": 60, "mez": 60, "cest": 120, "mest": 120, "mesz": 120, "eet": 120},
+    **{"eest": 180, "msk": 180, "msd": 240, "kst": 540, "jst": 540, "hkt": 480, "sgt": 480, "awst": 480},
+    **{"acst": 570, "acdt": 630, "aest": 600, "aedt": 660, "nzst": 720, "nzdt": 780, "sast": 120, "pkt": 300},
+    "brt": -180,
+}
+# A single letter is a military zone whose sign RFC 822 had wrong; RFC 5322 4.3 says to read them all as UTC.
+_MILITARY: Final = frozenset("abcdefghiklmnopqrstuvwxy")
+
+_RFC822 = re.compile(
+    r"\s*(?:[A-Za-z]{3,9}\s*\.?,?\s*)?(\d{1,2})[\s-]([A-Za-z]{3,9})[\s-](\d{4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?"
+    r"(?:\.\d+)?\s*(?:([+-])(\d{2}):?(\d{2})|([A-Za-z]{1,5}))?\s*\Z"
+)
+_ISO = re.compile(
+    r"\s*([+-]?\d{4})(?:-?(\d{2})(?:-?(\d{2})(?:(?:\s*[Tt]\s*|\s+)(\d{1,2})(?::?(\d{2})(?::?(\d{2})(?:[.,]\d+)?)?)?"
+    r"\s*(?:[zZ]|(?:UTC|GMT)?\s*([+-])\s*(\d{1,2})(?::?(\d{2}))?Z?|([A-Za-z]{2,5}))?)?)?)?\s*\Z"
+)
+_ISO_SHORT_YEAR = re.compile(r"\s*(\d{2})-(\d{2})-(\d{2})\s*\Z")
+_ISO_ORDINAL = re.compile(r"\s*(\d{4})-?(\d{3})\s*\Z")
+_ISO_WEEK = re.compile(r"\s*(\d{4})-?[Ww](\d{2})(?:-?([1-7]))?\s*\Z")
+_EPOCH = re.compile(r"\s*(\d{9,10}|\d{12,13})(?:\.\d+)?\s*\Z")
+_COMMENT = re.compile(r"\([^()]*\)")
+_EAST_ASIAN = re.compile(
+    r"\s*(\d{4})\s*[년年]\s*(\d{1,2})\s*[월月]\s*(\d{1,2})\s*[일日号]?\s*(?:[(（].[)）]|星期.|[월화수목금토일]요일)?\s*"
+    r"(?:(오전|오후|上午|下午|午前|午後)\s*)?(?:(\d{1,2})\s*[:시時时点]\s*(\d{1,2})\s*(?:[:분分]\s*(?:(\d{1,2})\s*[초秒]?)?)?)?"
+    r"\s*([+-]\d{2}:?\d{2}|[A-Za-z]{1,5})?\s*\Z"
+)
+_KOREAN_ISO = re.compile(r"\s*(\d{4})-(\d{2})-(\d{2})\s+(오전|오후)\s+(\d{1,2}):(\d{2}):(\d{2})\s*\Z")
+_SLASHED = re.compile(r"(?<!\d)(\d{1,4})/(\d{1,2})/(\d{2,4})(?!\d)")
+_DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4}|\d{2})(?![\d.])")
+_CLOCK = re.compile(r"(?<![\d:+-])(\d{1,2})[:.](\d{2})(?:[:.](\d{2})(?:[.,]\d+)?)?(?![\d:])")
+_MERIDIEM = re.compile(r"(?<=[\d\s])([ap])\.?\s?m\b\.?", re.IGNORECASE)
+_OFFSET = re.compile(r"(?:(?<=\s)|(?<=[a-z]))(?:gmt|utc|z)?\s*([+-])\s?(\d{1,2}):?(\d{2})?(?:\s*z)?\s*\Z", re.IGNORECASE)
+_OLSON = re.compile(r"\b([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_-]+){1,2})\b")
+_ORDINAL_DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th|er|º|ª)\b", re.IGNORECASE)
+_WORDS = re.compile(r"[^\W\d_]+|\d+", re.UNICODE)
+_NOISE: Final = frozenset(("at", "de", "del", "of", "the", "um", "à", "den", "le", "г", "o'clock", "uhr", "v", "kl"))
+
+
+def parse_date(text: str | None) -> datetime | None:
+    """The moment `text` names, in UTC (which is also assumed where no zone is given), or None."""
+    if not text or len(text) > _LONGEST:
+        return None
+    if match := _RFC822.match(text):
+        day, name, year, hour, minute, second, sign, zone_hours, zone_minutes, zone = match.groups()
+        month = _MONTHS.get(name.lower())
+        offset = _offset(sign, zone_hours, zone_minutes) if sign else _zone_offset(zone)
+        if month is None or offset is None:
+            return None
+        return _moment(int(year), month, int(day), int(hour), int(minute), int(second or 0), offset)
+    if match := _ISO.match(text):
+        return _read_iso(match)
+    try:
+        return _read_uncommon(text.strip())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read_iso(match: re.Match[str]) -> datetime | None:
+    year, month, day, hour, minute, second, sign, zone_hours, zone_minutes, zone = match.groups()
+    if year[0] in "+-":
+        return None
+    if (digits := match[0].strip()).isdigit() and len(digits) == 6:  # YYMMDD, or YYYYMM: only when it cannot be both
+        return None if 1900 <= int(year) <= LAST_YEAR else _read_short_year(digits[:2], digits[2:4], digits[4:])
+    offset = _offset(sign, zone_hours, zone_minutes) if sign else _zone_offset(zone)
+    if offset is None:
+        return None
+    return _moment(
+        int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), offset
+    )
+
+
+def _moment(
+    year: int, month: int, day: int, hour: int, minute: int, second: int, offset: timedelta | ZoneInfo
+) -> datetime | None:
+    if not FIRST_YEAR <= year <= LAST_YEAR:
+        return None
+    carry = 0
+    if second == 60:  # a leap second; POSIX time has none
+        second, carry = 59, 1
+    if hour == 24 and minute == second == 0:  # ISO 8601's other midnight
+        hour, carry = 0, 86400
+    try:
+        if isinstance(offset, ZoneInfo):
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=offset).astimezone(UTC)
+        else:
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+            if offset:
+                moment -= offset
+        return moment + timedelta(seconds=carry) if carry else moment
+    except (ValueError, OverflowError):
+        return None
+
+
+_ZERO: Final = timedelta()
+
+
+def _offset(sign: str, hours: str, minutes: str | None) -> timedelta | None:
+    size = int(hours) * 60 + int(minutes or 0)
+    if size > 14 * 60 + 59 or int(minutes or 0) > 59:
+        return None
+    return timedelta(minutes=-size if sign == "-" else size)
+
+
+def _zone_offset(zone: str | None) -> timedelta | None:
+    if not zone:
+        return _ZERO
+    zone = zone.lower()
+    if zone in _ZONES:
+        return timedelta(minutes=_ZONES[zone])
+    return _ZERO if zone in _MILITARY else None
+
+
+@cache
+def _olson_zones() -> frozenset[str]:
+    import zoneinfo
+
+    return frozenset(zoneinfo.available_timezones())
+
+
+def _read_uncommon(text: str) -> datetime | None:
+    if match := _EPOCH.match(text):
+        seconds = int(match[1])
+        if seconds >= 10**11:
+            seconds //= 1000
+        return datetime.fromtimestamp(seconds, UTC)
+    if match := _ISO_SHORT_YEAR.match(text):
+        return _read_short_year(match[1], match[2], match[3])
+    if match := _ISO_ORDINAL.match(text):
+        if not 1 <= int(match[2]) <= 366:
+            return None
+        moment = _moment(int(match[1]), 1, 1, 0, 0, 0, _ZERO)
+        moment = moment and moment + timedelta(days=int(match[2]) - 1)
+        return moment if moment and moment.year == int(match[1]) else None
+    if match := _ISO_WEEK.match(text):
+        return datetime.fromisocalendar(int(match[1]), int(match[2]), int(match[3] or 1)).replace(tzinfo=UTC)
+    if match := _EAST_ASIAN.match(text):
+        return _read_east_asian(match, korean="년" in text)
+    if match := _KOREAN_ISO.match(text):
+        year, month, day, meridiem, hour, minute, second = match.groups()
+        hours = _twelve_hours(int(hour), "p" if meridiem == "오후" else "a")
+        return _moment(int(year), int(month), int(day), hours, int(minute), int(second), timedelta(hours=9))
+    return _read_words(text)
+
+
+def _read_east_asian(match: re.Match[str], *, korean: bool) -> datetime | None:
+    year, month, day, meridiem, hour, minute, second, zone = match.groups()
+    hours = int(hour or 0)
+    if meridiem:
+        hours = _twelve_hours(hours, "p" if meridiem in ("오후", "下午", "午後") else "a")
+    offset: timedelta | None
+    if zone and zone[0] in "+-":
+        offset = _offset(zone[0], zone[1:3], zone[-2:])
+    elif zone:
+        offset = _zone_offset(zone)
+    else:  # Korean has one zone; the other scripts are written in several
+        offset = timedelta(hours=9) if korean and hour else _ZERO
+    if offset is None:
+        return None
+    return _moment(int(year), int(month), int(day), hours, int(minute or 0), int(second or 0), offset)
+
+
+def _read_words(text: str) -> datetime | None:
+    """Forms with words in them: each part is found and taken out, and nothing may be left over."""
+    previous = None
+    while previous != text:  # comments may nest
+        previous, text = text, _COMMENT.sub(" ", text)
+    offset: timedelta | ZoneInfo | None = _ZERO
+    zone_known = False
+    if (match := _OLSON.search(text)) and match[1] in _olson_zones():
+        offset, zone_known = ZoneInfo(match[1]), True
+        text = text[: match.start()] + " " + text[match.end() :]
+    hour = minute = second = 0
+    meridiem = _MERIDIEM.search(text)
+    if meridiem:
+        text = text[: meridiem.start()] + " " + text[meridiem.end() :]
+    clock = _CLOCK.search(text) if ":" in text else None
+    day = month = year = None
+    if clock is None or not (":" in clock[0]):
+        clock = next((m for m in _CLOCK.finditer(text) if ":" in m[0]), None)
+    if clock:
+        hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
+        rest = text[clock.end() :]
+        if not zone_known and (match := _OFFSET.search(" " + rest)):
+            offset, zone_known = _offset(match[1], match[2], match[3]), True
+            rest = (" " + rest)[: match.start()]
+        text = text[: clock.start()].removesuffix("T").removesuffix("t") + " " + rest
+    elif meridiem:
+        return None
+    if meridiem:
+        if not 1 <= hour <= 12 and not (hour < 24 and meridiem[1] in "pP"):
+            return None
+        hour = _twelve_hours(hour, meridiem[1].lower())
+    if match := _SLASHED.search(text):
+        numbers = _read_slashed(match, american=bool(meridiem))
+        if numbers is None:
+            return None
+        year, month, day = numbers
+        text = text[: match.start()] + " " + text[match.end() :]
+    elif match := _DOTTED.search(text):
+        day, month, year = int(match[1]), int(match[2]), _full_year(match[3])
+        text = text[: match.start()] + " " + text[match.end() :]
+    numbers_left: list[str] = []
+    for word in _WORDS.findall(_ORDINAL_DAY.sub(r"\1", text)):
+        lower = word.lower()
+        if word.isdigit():
+            numbers_left.append(word)
+        elif lower in _MONTHS and month is None and not (lower in _WEEKDAYS and _names_month_later(text, word)):
+            month = _MONTHS[lower]
+        elif lower in _WEEKDAYS or lower in _NOISE and not zone_known and lower != "at":
+            continue
+        elif lower == "t" or (lower == "at" and not (clock and text.rstrip().lower().endswith("at"))):
+            continue
+        elif not zone_known and (found := _zone_offset(lower)) is not None:
+            offset, zone_known = found, True
+        elif lower not in ("gmt", "utc", "z", "ut"):  # "+0000 GMT" says it twice
+            return None
+    if year is None:
+        if month is None or len(numbers_left) != 2:
+            return None
+        year, day = _year_and_day(numbers_left)
+    elif numbers_left:
+        return None
+    if offset is None or month is None or day is None:
+        return None
+    return _moment(year, month, day, hour, minute, second, offset)
+
+
+def _names_month_later(text: str, word: str) -> bool:
+    """Whether another word is the month: "mar" is a Spanish Tuesday and an English March."""
+    after = text[text.index(word) + len(word) :]
+    return any(other.lower() in _MONTHS for other in _WORDS.findall(after))
+
+
+def _year_and_day(numbers: list[str]) -> tuple[int, int]:
+    first, second = numbers
+    if len(first) == 4 and len(second) <= 2:
+        return int(first), int(second)
+    if len(first) > 2:
+        raise ValueError(first)
+    if len(second) == 4:
+        return int(second), int(first)
+    if len(second) == 2:
+        return _full_year(second), int(first)
+    raise ValueError(second)
+
+
+def _read_slashed(match: re.Match[str], *, american: bool) -> tuple[int, int, int] | None:
+    first, second, third = match.groups()
+    if len(first) == 4:
+        return (int(first), int(second), int(third)) if len(third) <= 2 else None
+    if len(first) > 2 or len(third) == 3:
+        return None
+    left, right, year = int(first), int(second), _full_year(third)
+    if left > 12:
+        return year, right, left
+    if right > 12 or left == right or american:
+        return year, left, right
+    return None  # 03/04/2023 is March in one country and April in the next
+
+
+def _read_short_year(year: str, month: str, day: str) -> datetime | None:
+    return _moment(_full_year(year), int(month), int(day), 0, 0, 0, _ZERO)
+
+
+def _full_year(digits: str) -> int:
+    year = int(digits)
+    if len(digits) > 2:
+        return year
+    return year + (2000 if year < 69 else 1900)
+
+
+def _twelve_hours(hour: int, half: str) -> int:
+    if half == "p":
+        return hour + 12 if hour < 12 else hour
+    return 0 if hour == 12 else hour

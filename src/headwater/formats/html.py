@@ -1,0 +1,72 @@
+"""HTML in feeds: the text of it for titles, and a harmless form of it for showing and publishing.
+
+Bodies are kept raw everywhere else; `sanitize_html` is the one way from a stored body to a reader's screen.
+"""
+
+import html
+import re
+from typing import Final
+
+import nh3
+
+_TAGS_IN_TEXT = re.compile(
+    r"</?(?:a|abbr|acronym|b|bdi|bdo|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
+    r"|ins|kbd|li|mark|nobr|ol|p|pre|q|s|samp|script|small|span|strike|strong|style|sub|sup|svg|table|tbody|td|th|thead"
+    r"|time|tr|tt|u|ul|var|wbr|iframe|video|audio|picture|source|figure|figcaption|section|article)"
+    r"(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_COMMENTS = re.compile(r"<!--.*?-->", re.DOTALL)
+_SILENT = re.compile(r"<(script|style)\b[^<]*+(?:<(?!/\1)[^<]*+)*+</\1\s*>", re.IGNORECASE)
+_BREAKS = re.compile(r"<(?:br|/?p|/?div|/?li|/?tr|/?h[1-6])\b[^<>]*>", re.IGNORECASE)
+_WHITE = re.compile(r"\s+")
+
+_TAGS: Final = (nh3.ALLOWED_TAGS | {"audio", "video", "source", "picture", "figure", "figcaption", "track"}) - {
+    "map",
+    "area",
+}
+_ATTRIBUTES: Final[dict[str, set[str]]] = {
+    **{tag: set(names) for tag, names in nh3.ALLOWED_ATTRIBUTES.items()},
+    "audio": {"src", "controls", "preload", "loop"},
+    "video": {"src", "controls", "preload", "loop", "poster", "width", "height"},
+    "source": {"src", "type", "media", "srcset", "sizes"},
+    "track": {"src", "kind", "srclang", "label"},
+    "img": {"src", "alt", "title", "width", "height", "srcset", "sizes"},
+}
+_SCHEMES: Final = frozenset(("http", "https", "mailto", "tel", "magnet", "ftp"))
+
+
+def sanitize_html(body: str) -> str:
+    """`body` with nothing in it that can run, load a script, or draw outside of its place."""
+    return nh3.clean(
+        body,
+        tags=set(_TAGS),
+        attributes={tag: set(names) for tag, names in _ATTRIBUTES.items()},
+        clean_content_tags={"script", "style", "template", "noscript", "iframe", "object", "embed", "math", "svg"},
+        url_schemes=set(_SCHEMES),
+        link_rel="noopener noreferrer nofollow",
+        strip_comments=True,
+    )
+
+
+def plain_text(markup: str) -> str:
+    """The words of an HTML fragment in one line: tags gone, entities decoded, white space collapsed."""
+    text = markup
+    if "<" in text:
+        text = _COMMENTS.sub("", text)
+        text = _SILENT.sub("", text)
+        text = _BREAKS.sub(" ", text)
+        text = _TAGS_IN_TEXT.sub("", text)
+    if "&" in text:
+        text = html.unescape(text)
+    return collapse(text)
+
+
+def collapse(text: str) -> str:
+    """White space as a browser shows it: no ends, no runs."""
+    return " ".join(text.split())
+
+
+def escape_text(text: str) -> str:
+    """Plain text as an HTML fragment."""
+    return html.escape(text, quote=False)
