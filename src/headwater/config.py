@@ -161,6 +161,20 @@ SETTINGS: tuple[Setting, ...] = (
         "Private addresses that may be visited all the same. Everything private is refused by default.",
     ),
     Setting(
+        "host_concurrency",
+        ("HEADWATER_HOST_CONCURRENCY",),
+        2,
+        *_whole(1, 100),
+        "How many requests one host gets at once.",
+    ),
+    Setting(
+        "host_spacing_seconds",
+        ("HEADWATER_HOST_SPACING_SECONDS",),
+        0.5,
+        *_number(0, 3_600),
+        "The time between two requests to one host.",
+    ),
+    Setting(
         "contact_url",
         ("HEADWATER_CONTACT_URL",),
         None,
@@ -223,6 +237,8 @@ class Settings:
     max_interval_seconds: float
     max_body_megabytes: int
     allow_hosts: tuple[str, ...]
+    host_concurrency: int
+    host_spacing_seconds: float
     contact_url: str | None
     proxy: str | None
     host: str

@@ -132,7 +132,7 @@ class Engine:
             while not self._stopping:
                 try:
                     # A world of its own for every round: intervals set in the database take effect at once.
-                    await self._claim_until_none(await self._surroundings(), settler)
+                    await self._claim_until_none(await self.surroundings(), settler)
                     await self._sleep()
                 except StoreError as error:
                     if not error.passing:
@@ -144,7 +144,7 @@ class Engine:
 
     async def _work(self, work: Callable[[Surroundings, Settler], Awaitable[None]]) -> bool:
         """Run `work` with a settler beside it, then let every visit end and every result be committed."""
-        world = await self._surroundings()
+        world = await self.surroundings()
         settler = Settler(
             self._store,
             expecting=lambda: bool(self._visits),
@@ -169,7 +169,8 @@ class Engine:
                 await settler.finish()
             await settling
 
-    async def _surroundings(self) -> Surroundings:
+    async def surroundings(self) -> Surroundings:
+        """What a visit needs, with the intervals in force now."""
         stored = await self._store.read(interval_settings)
         intervals = intervals_by_type(self._settings.fetch_intervals, stored)
         return Surroundings(
@@ -255,6 +256,8 @@ def make_fetcher(settings: Settings) -> Fetcher:
     return Fetcher(
         user_agent=f"Headwater/{__version__}{contact}",
         allow=settings.allow_hosts,
+        host_concurrency=settings.host_concurrency,
+        host_spacing_seconds=settings.host_spacing_seconds,
         max_bytes=settings.max_body_megabytes * 1_000_000,
         proxy=settings.proxy,
     )

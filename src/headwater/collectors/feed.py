@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from headwater.collectors.base import Harvest, SourceConfig, request_for
 from headwater.fetch.client import Fetcher
-from headwater.formats.feed import Feed, parse, to_item
-from headwater.model import Hints, Source, SourceMetadata
+from headwater.formats.feed import parse, to_item
+from headwater.model import Hints, Source
 
 BIG_BYTES = 64_000  # parsed off the event loop from here on: it takes longer than a thread costs
 
@@ -26,20 +26,10 @@ class FeedCollector:
             )
         return Harvest.of(
             response,
-            items=tuple(to_item(entry) for entry in feed.entries),
-            metadata=_metadata(feed),
+            items=tuple(to_item(entry, feed) for entry in feed.entries),
+            metadata=feed.metadata,
             hints=_merged(response.hints, feed.hints),
         )
-
-
-def _metadata(feed: Feed) -> SourceMetadata:
-    return SourceMetadata(
-        title=feed.title,
-        description=feed.description,
-        site_url=feed.link,
-        language=feed.language,
-        icon_url=feed.icon,
-    )
 
 
 def _merged(http: Hints, document: Hints) -> Hints:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, func, select
 
 from headwater.model import Source, Visit
 from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
@@ -82,6 +82,12 @@ def next_due_at(connection: Connection) -> float | None:
         "SELECT due_at FROM sources WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1"
     ).first()
     return None if row is None else float(row[0])
+
+
+def count_due(connection: Connection, now: float) -> int:
+    return connection.execute(
+        select(func.count()).select_from(sources).where(sources.c.due_at <= now)
+    ).scalar_one()
 
 
 _HOT = (

@@ -1,0 +1,1 @@
+"""`web.sitemap`: the addresses a sitemap lists, each an item."""
