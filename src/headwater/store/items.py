@@ -185,7 +185,7 @@ def _json(value: dict[str, Any]) -> str:
     except TypeError:  # a lone surrogate somewhere inside
         import json
 
-        return json.dumps(value)
+        return json.dumps(value, ensure_ascii=False)  # which `storable` can mend
 
 
 def list_items(

@@ -136,7 +136,7 @@ _RECORD = (
 def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[int]:
     """Write what the visits found, planned and recorded. Answers the ids of the sources that were settled.
 
-    A settlement whose lease has passed to somebody else is left out whole.
+    A settlement whose lease has passed to somebody else, or that was settled before, is left out whole.
     """
     held = _still_held(connection, [settlement.before for settlement in settlements])
     valid = [settlement for settlement in settlements if settlement.before.id in held]
@@ -170,7 +170,8 @@ def _still_held(connection: Connection, claimed: Sequence[Source]) -> dict[int, 
     rows = select_by(
         connection,
         "SELECT id, lease_no, schedule_enabled AND NOT is_deleted, refresh_requested_at"
-        " FROM sources WHERE id {values} ORDER BY id" + ("" if is_sqlite(connection) else " FOR UPDATE"),
+        " FROM sources WHERE id {values} AND lease_until IS NOT NULL ORDER BY id"
+        + ("" if is_sqlite(connection) else " FOR UPDATE"),
         mine,
         "bigint",
     )
