@@ -40,7 +40,7 @@ class Decoder(Protocol):
 
 
 def make_decoder(content_encoding: str) -> Decoder | None:
-    """The decoder for a Content-Encoding header, None for identity; UndecodableError for what nobody asked for."""
+    """The decoder for a Content-Encoding header, None for identity; UndecodableError when there is none."""
     names = [name for part in content_encoding.lower().split(",") if (name := part.strip())]
     names = [name for name in names if name not in ("identity", "none", "utf-8")]
     if not names:

@@ -2,8 +2,8 @@
 
 A turn is taken with `enter` before a request and given back with `leave` after it. A host that answers 429,
 or 503 with Retry-After, rests: its other requests wait if the rest is short and fail at once if it is long,
-with the time at which to come back. A 503 without Retry-After may be one broken page of a large host, so it only
-slows the host down: one request at a time, further apart, until an answer is good again.
+with the time at which to come back. A 503 without Retry-After may be one broken page of a large host, so it
+only slows the host down: one request at a time, further apart, until an answer is good again.
 
 In the common case a turn costs a look-up and a comparison. Hosts that are idle are forgotten. Nothing here
 touches the network; the clock is a parameter.
