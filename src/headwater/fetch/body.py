@@ -6,7 +6,9 @@ from headwater.errors import FailureKind, FetchError
 from headwater.fetch.decode import TooLargeError, UndecodableError, make_decoder
 
 
-async def read_body(answer: ClientResponse, encoding: bytes, limit: int, shown: str) -> tuple[bytes, int]:
+async def read_body(
+    answer: ClientResponse, encoding: str | None, limit: int, shown: str
+) -> tuple[bytes, int]:
     """The decoded body and its size on the wire. Neither grows past the cap, whatever is sent."""
     try:
         parts, size = await _read(answer, encoding, limit)
@@ -31,8 +33,8 @@ async def read_body(answer: ClientResponse, encoding: bytes, limit: int, shown: 
     return (parts[0] if len(parts) == 1 else b"".join(parts)), size
 
 
-async def _read(answer: ClientResponse, encoding: bytes, limit: int) -> tuple[list[bytes], int]:
-    decoder = make_decoder(encoding.decode("latin-1")) if encoding else None
+async def _read(answer: ClientResponse, encoding: str | None, limit: int) -> tuple[list[bytes], int]:
+    decoder = make_decoder(encoding) if encoding else None
     content = answer.content
     parts: list[bytes] = []
     size, room = 0, limit

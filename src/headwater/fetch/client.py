@@ -8,16 +8,17 @@ it arrives, up to a cap → the answer is compared with what was known.
 It keeps no cookies, sends no referrer, retries nothing (the schedule does) and parses nothing.
 """
 
-import asyncio
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
+from multidict import istr
 
 from headwater.errors import FailureKind, FetchError
 from headwater.fetch.body import drop, read_body
@@ -27,9 +28,9 @@ from headwater.fetch.faults import network_error, redirect_error, status_error
 from headwater.fetch.guard import Guard
 from headwater.fetch.hints import read_hints
 from headwater.fetch.message import NO_HINTS, BasicAuth, Hop, Request, Response
-from headwater.fetch.politeness import Politeness
+from headwater.fetch.politeness import Politeness, Slots
 from headwater.fetch.url import Proxy, read_location, read_proxy, read_url
-from headwater.model import Validators
+from headwater.model import Hints, Validators
 
 ACCEPT_FEED = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, "
@@ -39,10 +40,10 @@ ACCEPT_FEED = (
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PERMANENT = frozenset((301, 308))
 _SAFE_HEADERS = frozenset(("Accept", "User-Agent", "accept-language"))
-_READ = frozenset(
-    b"etag last-modified cache-control expires age date retry-after location content-encoding "
-    b"content-type".split()
-)
+# As the header collection looks them up without folding their case first.
+_ETAG, _LAST_MODIFIED, _LOCATION = istr("ETag"), istr("Last-Modified"), istr("Location")
+_CONTENT_TYPE, _CONTENT_ENCODING = istr("Content-Type"), istr("Content-Encoding")
+_CACHE_CONTROL, _EXPIRES, _RETRY_AFTER = istr("Cache-Control"), istr("Expires"), istr("Retry-After")
 _UNSENDABLE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -74,7 +75,7 @@ class Fetcher:
             spacing_seconds=host_spacing_seconds,
             patience_seconds=patience_seconds,
         )
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = Slots(concurrency)
         self._base_headers = {"User-Agent": user_agent, "Accept": accept, "Accept-Encoding": ACCEPT_ENCODING}
         self._timeout = ClientTimeout(
             total=total_seconds, connect=connect_seconds, sock_connect=connect_seconds, sock_read=read_seconds
@@ -118,12 +119,13 @@ class Fetcher:
                     if turn:
                         self._leave(turn, status, None)
                         turn, status = "", 0
-                    await self._enter(host, trail.shown)
+                    entered = self.politeness.try_enter(host)
+                    if not entered or not self._slots.try_take():
+                        await self._wait_for_turn(host, trail.shown, entered)
                     turn = host
                 try:
                     answer = await self._send(request, trail, proxy)
-                    status = answer.status
-                    trail.read_headers(answer)
+                    status = trail.take(answer)
                     if status == 304:
                         return trail.unchanged(answer)
                     if 200 <= status < 300:
@@ -139,20 +141,21 @@ class Fetcher:
             if turn:
                 self._leave(turn, status, retry_after)
 
-    async def _enter(self, host: str, shown: str) -> None:
+    async def _wait_for_turn(self, host: str, shown: str, entered: bool) -> None:
         """Take the host's turn, then one of our own slots: whoever waits for a host holds up nobody else."""
-        await self.politeness.enter(host, shown)
+        if not entered:
+            await self.politeness.enter(host, shown)
         try:
-            await self._slots.acquire()
+            await self._slots.take()
         except BaseException:
             self.politeness.leave(host)
             raise
 
     def _leave(self, host: str, status: int, retry_after: float | None) -> None:
-        self._slots.release()
+        self._slots.give()
         self.politeness.leave(host, status, retry_after)
 
-    async def _send(self, request: Request, trail: "_Trail", proxy: Proxy | None) -> ClientResponse:
+    def _send(self, request: Request, trail: "_Trail", proxy: Proxy | None) -> Awaitable[ClientResponse]:
         headers, raw = self._headers(request, trail)
         session = self._raw_session if raw else self._session
         if session is None:
@@ -161,7 +164,7 @@ class Fetcher:
         trail.began = time.monotonic()
         if proxy is None:
             connecting_to.set(trail.host)
-            return await session.get(trail.url, headers=headers, timeout=deadlines, allow_redirects=False)
+            return session.get(trail.url, headers=headers, timeout=deadlines, allow_redirects=False)
         connecting_to.set("" if proxy.is_ours else proxy.url.raw_host or "")
         proxy_headers = None
         if proxy.authorization is not None:
@@ -169,7 +172,7 @@ class Fetcher:
                 proxy_headers = {"Proxy-Authorization": proxy.authorization}  # goes with CONNECT, no further
             else:
                 headers["Proxy-Authorization"] = proxy.authorization
-        return await session.get(
+        return session.get(
             trail.url,
             headers=headers,
             timeout=deadlines,
@@ -221,6 +224,7 @@ class _Trail:
 
     __slots__ = (
         "began",
+        "headers",
         "hops",
         "host",
         "known",
@@ -228,7 +232,6 @@ class _Trail:
         "permanent",
         "received",
         "same_origin",
-        "seen",
         "shown",
         "spent",
         "start",
@@ -245,34 +248,27 @@ class _Trail:
         # A URL with credentials in it is never moved: the place it moves to would be without them.
         self.permanent = userinfo is None
         self.hops: tuple[Hop, ...] = ()
-        self.seen: dict[bytes, bytes] = {}
+        self.headers: Mapping[str, str] = {}
         self.spent = self.began = 0.0
         self.received = 0
 
-    def read_headers(self, answer: ClientResponse) -> None:
-        """Note the headers that matter here, by lower-case name, and the size of them all."""
-        seen: dict[bytes, bytes] = {}
-        size = 19  # the status line, roughly, and the empty one
-        for name, value in answer.raw_headers:
-            size += len(name) + len(value) + 4
-            name = name.lower()
-            if name in _READ:
-                if name not in seen:
-                    seen[name] = value
-                elif name == b"cache-control":
-                    seen[name] += b", " + value
-        self.seen = seen
-        self.received += size
+    def take(self, answer: ClientResponse) -> int:
+        """Note an answer's headers; its status."""
+        self.headers = answer.headers
+        raw = answer.raw_headers
+        # With the colons and line ends, the empty line and, roughly, the status line.
+        self.received += sum(map(len, chain.from_iterable(raw))) + 4 * len(raw) + 19
+        return answer.status
 
-    def hints(self) -> Any:
-        seen = self.seen
-        if b"cache-control" in seen or b"expires" in seen or b"retry-after" in seen:
-            return read_hints(seen, time.time())
+    def hints(self) -> Hints:
+        headers = self.headers
+        if _CACHE_CONTROL in headers or _EXPIRES in headers or _RETRY_AFTER in headers:
+            return read_hints(headers, time.time())
         return NO_HINTS
 
     def follow(self, status: int, limit: int) -> None:
         """Go where the redirect leads; FetchError for a circle, an endless chain and a place that is none."""
-        location = self.seen.get(b"location", b"")
+        location = self.headers.get(_LOCATION)
         following = read_location(self.url, location) if location else None
         if following is None:
             raise redirect_error("nowhere", self.shown, status)
@@ -297,20 +293,20 @@ class _Trail:
                 http_status=304,
                 url=self.shown,
             )
-        etag = self.seen.get(b"etag") or known.etag
-        last_modified = self.seen.get(b"last-modified") or known.last_modified
+        etag = _bytes(self.headers.get(_ETAG)) or known.etag
+        last_modified = _bytes(self.headers.get(_LAST_MODIFIED)) or known.last_modified
         if etag != known.etag or last_modified != known.last_modified:
             known = Validators(etag=etag, last_modified=last_modified, body_hash=known.body_hash)
         return self._response(answer, b"", known, True)
 
     async def changed(self, answer: ClientResponse, limit: int) -> Response:
         """The answer with a body, which may still turn out to be the one we know."""
-        seen = self.seen
-        body, size = await read_body(answer, seen.get(b"content-encoding", b""), limit, self.shown)
+        headers = self.headers
+        body, size = await read_body(answer, headers.get(_CONTENT_ENCODING), limit, self.shown)
         self.received += size
         validators = Validators(
-            etag=seen.get(b"etag") or None,
-            last_modified=seen.get(b"last-modified") or None,
+            etag=_bytes(headers.get(_ETAG)),
+            last_modified=_bytes(headers.get(_LAST_MODIFIED)),
             body_hash=blake2b(body, digest_size=16).digest(),
         )
         return self._response(answer, body, validators, validators.body_hash == self.known.body_hash)
@@ -318,7 +314,6 @@ class _Trail:
     def _response(
         self, answer: ClientResponse, body: bytes, validators: Validators, unchanged: bool
     ) -> Response:
-        content_type = self.seen.get(b"content-type")
         permanent_url = None
         for hop in self.hops:
             if hop.permanent:
@@ -326,7 +321,7 @@ class _Trail:
         return Response(
             url=self.shown,
             status=answer.status,
-            headers=answer.headers,
+            headers=self.headers,
             body=body,
             validators=validators,
             unchanged=unchanged,
@@ -335,9 +330,14 @@ class _Trail:
             hints=self.hints(),
             bytes_received=self.received,
             elapsed_seconds=self.spent + time.monotonic() - self.began,
-            content_type=None if content_type is None else content_type.decode("latin-1"),
+            content_type=self.headers.get(_CONTENT_TYPE),
             requests=len(self.hops) + 1,
         )
+
+
+def _bytes(value: str | None) -> bytes | None:
+    """A header's value as it came over the wire; None for an empty one. The client read it in this way."""
+    return value.encode("utf-8", "surrogateescape") if value else None
 
 
 def _own_headers(request: Request, userinfo: BasicAuth | None) -> dict[str, str] | None:

@@ -66,8 +66,8 @@ class Politeness:
     def __len__(self) -> int:
         return len(self._hosts)
 
-    async def enter(self, name: str, shown: str) -> None:
-        """Wait for this host's turn; FetchError when it will not come soon. `shown` is the URL to name."""
+    def try_enter(self, name: str) -> bool:
+        """Take this host's turn if it can be had at once."""
         host = self._hosts.get(name)
         now = self._clock()
         if host is None:
@@ -80,8 +80,13 @@ class Politeness:
         ):
             host.active += 1
             host.next_at = now + self._gap(host)
-            return
-        await self._wait(name, host, shown, now)
+            return True
+        return False
+
+    async def enter(self, name: str, shown: str) -> None:
+        """Wait for this host's turn; FetchError when it will not come soon. `shown` is the URL to name."""
+        if not self.try_enter(name):
+            await self._wait(name, self._hosts[name], shown, self._clock())
 
     def leave(self, name: str, status: int = 0, retry_after_seconds: float | None = None) -> None:
         """Give the turn back. `status` is the answer's, 0 when there was none."""
@@ -185,6 +190,40 @@ class Politeness:
             host=name,
             seconds=round(seconds),
         )
+
+
+class Slots:
+    """How many requests run at once in all. A semaphore whose common case needs no await."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiters: deque[asyncio.Future[None]] = deque()
+
+    def try_take(self) -> bool:
+        if self._free > 0:
+            self._free -= 1
+            return True
+        return False
+
+    async def take(self) -> None:
+        if self.try_take():
+            return
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(slot)
+        try:
+            await slot
+        except BaseException:
+            if slot.done() and not slot.cancelled():
+                self.give()  # the slot came in the same moment as the end of the waiting
+            raise
+
+    def give(self) -> None:
+        while self._waiters:
+            slot = self._waiters.popleft()
+            if not slot.done():
+                slot.set_result(None)
+                return
+        self._free += 1
 
 
 class _LongRestError(Exception):

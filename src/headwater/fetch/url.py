@@ -41,14 +41,17 @@ def read_url(text: str) -> tuple[URL, BasicAuth | None]:
     return url.with_user(None), BasicAuth(url.user or "", url.password or "")
 
 
-def read_location(url: URL, location: bytes) -> URL | None:
+def read_location(url: URL, location: str) -> URL | None:
     """Where a Location header leads from `url`, None when nowhere. Credentials in it are not used."""
+    if not location.isascii():
+        # Bytes that are no UTF-8 are most likely Latin-1.
+        raw = location.encode("utf-8", "surrogateescape")
+        try:
+            location = raw.decode()
+        except UnicodeDecodeError:
+            location = raw.decode("latin-1")
     try:
-        text = location.decode()
-    except UnicodeDecodeError:
-        text = location.decode("latin-1")
-    try:
-        following, _ = read_url(urljoin(str(url), text.strip()))
+        following, _ = read_url(urljoin(str(url), location.strip()))
     except (FetchError, ValueError):
         return None
     return following if following.raw_host else None
