@@ -19,6 +19,9 @@ _DIGITS = re.compile(r"\A[0-9]{1,18}\Z")
 
 def read_hints(headers: Mapping[str, str], now: float) -> Hints:
     """Hints from lower-case header names; `now` is the time of the answer, used where it has no Date."""
+    control = headers.get("cache-control")
+    if control is not None and not ("expires" in headers or "retry-after" in headers or "age" in headers):
+        return _control_hints(control)
     max_age = _max_age(headers, now)
     retry_after = None
     if (value := headers.get("retry-after")) is not None:
@@ -67,6 +70,11 @@ def _max_age(headers: Mapping[str, str], now: float) -> float | None:
 
 
 @lru_cache(256)  # the web knows few values of this header
+def _control_hints(control: str) -> Hints:
+    seconds = _read_control(control)
+    return NO_HINTS if seconds is None else Hints(max_age_seconds=seconds)
+
+
 def _read_control(control: str) -> float | None:
     if _ALWAYS_ASK.search(control):
         return 0.0

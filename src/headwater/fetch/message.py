@@ -48,7 +48,7 @@ class BearerAuth:
 Auth = BasicAuth | BearerAuth
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen: that makes building one twice as dear
 class Request:
     """One thing to get. What is None is as the Fetcher was told for all.
 
