@@ -159,7 +159,7 @@ class Robots:
         self._asking: dict[str, asyncio.Task[Rules]] = {}
 
     async def check(self, url: str) -> Rules:
-        """The site's rules if it lets us read `url`, else FetchError: FORBIDDEN, or why they cannot be had."""
+        """The site's rules if they let us read `url`, else FetchError: FORBIDDEN, or why there are none."""
         parts = urlsplit(url)
         rules = await self.rules(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
         target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
