@@ -8,27 +8,29 @@ it arrives, up to a cap → the answer is compared with what was known.
 It keeps no cookies, sends no referrer, retries nothing (the schedule does) and parses nothing.
 """
 
-import asyncio
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
-from yarl import URL
+from multidict import istr
 
-from headwater.errors import FailureKind, FetchError, SettingError
+from headwater.errors import FailureKind, FetchError
+from headwater.fetch.body import drop, read_body
 from headwater.fetch.connect import RawHeaderRequest, Resolve, connecting_to, make_connector
-from headwater.fetch.decode import ACCEPT_ENCODING, TooLargeError, UndecodableError, make_decoder
-from headwater.fetch.faults import network_error, status_error
+from headwater.fetch.decode import ACCEPT_ENCODING
+from headwater.fetch.faults import network_error, redirect_error, status_error
 from headwater.fetch.guard import Guard
 from headwater.fetch.hints import read_hints
-from headwater.fetch.message import NO_HINTS, BasicAuth, Hop, Request, Response, public_url
-from headwater.fetch.politeness import Politeness
-from headwater.model import Validators
+from headwater.fetch.message import NO_HINTS, BasicAuth, Hop, Request, Response
+from headwater.fetch.politeness import Politeness, Slots
+from headwater.fetch.url import Proxy, read_location, read_proxy, read_url
+from headwater.model import Hints, Validators
 
 ACCEPT_FEED = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, "
@@ -37,22 +39,11 @@ ACCEPT_FEED = (
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PERMANENT = frozenset((301, 308))
-_SAFE_HEADERS = frozenset(("accept", "accept-language", "user-agent"))
-_READ = frozenset(
-    (
-        b"etag",
-        b"last-modified",
-        b"cache-control",
-        b"expires",
-        b"age",
-        b"date",
-        b"retry-after",
-        b"location",
-        b"content-encoding",
-        b"content-type",
-    )
-)
-_HINTING = (b"cache-control", b"expires", b"retry-after")
+_SAFE_HEADERS = frozenset(("Accept", "User-Agent", "accept-language"))
+# As the header collection looks them up without folding their case first.
+_ETAG, _LAST_MODIFIED, _LOCATION = istr("ETag"), istr("Last-Modified"), istr("Location")
+_CONTENT_TYPE, _CONTENT_ENCODING = istr("Content-Type"), istr("Content-Encoding")
+_CACHE_CONTROL, _EXPIRES, _RETRY_AFTER = istr("Cache-Control"), istr("Expires"), istr("Retry-After")
 _UNSENDABLE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -84,14 +75,14 @@ class Fetcher:
             spacing_seconds=host_spacing_seconds,
             patience_seconds=patience_seconds,
         )
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = Slots(concurrency)
         self._base_headers = {"User-Agent": user_agent, "Accept": accept, "Accept-Encoding": ACCEPT_ENCODING}
         self._timeout = ClientTimeout(
             total=total_seconds, connect=connect_seconds, sock_connect=connect_seconds, sock_read=read_seconds
         )
         self._max_bytes = max_bytes
         self._max_redirects = max_redirects
-        self._proxy = _read_proxy(proxy) if proxy else None
+        self._proxy = read_proxy(proxy, is_ours=True) if proxy else None
         self._ca_file = ca_file
         self._resolve = resolve
         self._session: ClientSession | None = None
@@ -115,353 +106,241 @@ class Fetcher:
 
     async def get(self, request: Request) -> Response:
         """The answer to a GET, or FetchError. One that fails before anything was sent has no http_status."""
-        url, userinfo = _read_url(request.url, public_url(request.url))
-        proxy, proxy_is_ours = self._proxy, True
-        if request.proxy is not None:
-            proxy, proxy_is_ours = _read_proxy(request.proxy), False
-        origin_headers = _origin_headers(request, userinfo)
-        hops: list[Hop] = []
-        visited = {url}
-        permanent_url: str | None = None
-        permanent = userinfo is None  # a URL with credentials in it stays as it is
-        same_origin = True
-        spent = 0.0
-        received = 0
+        trail = _Trail(request)
+        proxy = self._proxy if request.proxy is None else read_proxy(request.proxy, is_ours=False)
         turn, status, retry_after = "", 0, None
         try:
             while True:
-                shown = str(url)
-                host = url.raw_host or ""
-                self.guard.check_url(url.scheme, host, url.port or 0, shown=shown, proxied=proxy is not None)
+                host = trail.host
+                self.guard.check_url(
+                    trail.url.scheme, host, trail.url.port or 0, shown=trail.shown, proxied=proxy is not None
+                )
                 if host != turn:
                     if turn:
                         self._leave(turn, status, None)
                         turn, status = "", 0
-                    await self._enter(host, shown)
+                    entered = self.politeness.try_enter(host)
+                    if not entered or not self._slots.try_take():
+                        await self._wait_for_turn(host, trail.shown, entered)
                     turn = host
-                if proxy is None:
-                    connecting_to.set(host)
-                else:
-                    connecting_to.set("" if proxy_is_ours else proxy[0].raw_host or "")
-                headers, raw = self._headers(request, origin_headers, same_origin=same_origin)
-                began = time.monotonic()
                 try:
-                    answer = await self._send(url, headers, raw, proxy, self._deadlines(request, spent))
-                    status = answer.status
-                    seen, size = _read_headers(answer.raw_headers)
-                    received += size
+                    answer = await self._send(request, trail, proxy)
+                    status = trail.take(answer)
                     if status == 304:
-                        return self._unchanged(
-                            request, answer, seen, shown, hops, permanent_url, received, spent, began
-                        )
+                        return trail.unchanged(answer)
                     if 200 <= status < 300:
-                        limit = request.max_bytes or self._max_bytes
-                        body, size = await _read_body(answer, seen, limit, shown)
-                        return self._changed(
-                            request,
-                            answer,
-                            seen,
-                            body,
-                            shown,
-                            hops,
-                            permanent_url,
-                            received + size,
-                            spent,
-                            began,
-                        )
+                        return await trail.changed(answer, request.max_bytes or self._max_bytes)
                 except (ClientError, OSError, ValueError) as error:
-                    raise network_error(error, self.guard, shown, host, proxy is not None) from None
-                _drop(answer)
-                spent += time.monotonic() - began
-                if status not in _REDIRECTS or b"location" not in seen:
-                    retry_after = read_hints(seen, time.time()).retry_after_seconds
-                    if status in _REDIRECTS:
-                        raise FetchError(
-                            FailureKind.REDIRECT,
-                            "{url}: a redirect that leads nowhere (status {status}).",
-                            http_status=status,
-                            url=shown,
-                            status=status,
-                        )
-                    raise status_error(shown, status, retry_after)
-                following = self._follow(url, seen[b"location"], status, shown, visited, len(hops))
-                same_origin = same_origin and following.origin() == url.origin()
-                permanent = permanent and status in _PERMANENT
-                url = following
-                hops.append(Hop(status, str(url)))
-                if permanent:
-                    permanent_url = str(url)
+                    raise network_error(error, self.guard, trail.shown, host, proxy is not None) from None
+                drop(answer)
+                if status not in _REDIRECTS:
+                    retry_after = trail.hints().retry_after_seconds
+                    raise status_error(trail.shown, status, retry_after)
+                trail.follow(status, self._max_redirects)
         finally:
             if turn:
                 self._leave(turn, status, retry_after)
 
-    async def _enter(self, host: str, shown: str) -> None:
+    async def _wait_for_turn(self, host: str, shown: str, entered: bool) -> None:
         """Take the host's turn, then one of our own slots: whoever waits for a host holds up nobody else."""
-        await self.politeness.enter(host, shown)
+        if not entered:
+            await self.politeness.enter(host, shown)
         try:
-            await self._slots.acquire()
+            await self._slots.take()
         except BaseException:
             self.politeness.leave(host)
             raise
 
     def _leave(self, host: str, status: int, retry_after: float | None) -> None:
-        self._slots.release()
+        self._slots.give()
         self.politeness.leave(host, status, retry_after)
 
-    async def _send(
-        self,
-        url: URL,
-        headers: dict[str, str],
-        raw: bool,
-        proxy: tuple[URL, str | None] | None,
-        deadlines: ClientTimeout,
-    ) -> ClientResponse:
+    def _send(self, request: Request, trail: "_Trail", proxy: Proxy | None) -> Awaitable[ClientResponse]:
+        headers, raw = self._headers(request, trail)
         session = self._raw_session if raw else self._session
         if session is None:
-            raise RuntimeError("Fetcher is used outside its `async with`")
+            raise RuntimeError("a Fetcher is used within its `async with`")
+        deadlines = self._deadlines(request, trail.spent)
+        trail.began = time.monotonic()
         if proxy is None:
-            return await session.get(url, headers=headers, timeout=deadlines, allow_redirects=False)
-        proxy_url, authorization = proxy
+            connecting_to.set(trail.host)
+            return session.get(trail.url, headers=headers, timeout=deadlines, allow_redirects=False)
+        connecting_to.set("" if proxy.is_ours else proxy.url.raw_host or "")
         proxy_headers = None
-        if authorization is not None:
-            if url.scheme == "https":
-                proxy_headers = {
-                    "Proxy-Authorization": authorization
-                }  # goes with CONNECT, to the proxy alone
+        if proxy.authorization is not None:
+            if trail.url.scheme == "https":
+                proxy_headers = {"Proxy-Authorization": proxy.authorization}  # goes with CONNECT, no further
             else:
-                headers["Proxy-Authorization"] = authorization
-        return await session.get(
-            url,
+                headers["Proxy-Authorization"] = proxy.authorization
+        return session.get(
+            trail.url,
             headers=headers,
             timeout=deadlines,
             allow_redirects=False,
-            proxy=proxy_url,
+            proxy=proxy.url,
             proxy_headers=proxy_headers,
         )
 
-    def _headers(
-        self, request: Request, origin_headers: dict[str, str] | None, *, same_origin: bool
-    ) -> tuple[dict[str, str], bool]:
+    def _headers(self, request: Request, trail: "_Trail") -> tuple[dict[str, str], bool]:
         """The headers to send, and whether they hold bytes that are no UTF-8."""
-        headers = dict(self._base_headers)
+        headers = self._base_headers.copy()
         if request.accept is not None:
             headers["Accept"] = request.accept
-        if origin_headers is not None:
-            if same_origin:
-                headers.update(origin_headers)
-            else:
-                headers.update({k: v for k, v in origin_headers.items() if k.lower() in _SAFE_HEADERS})
+        if trail.own_headers is not None:
+            for name, value in trail.own_headers.items():
+                if trail.same_origin or name in _SAFE_HEADERS:
+                    headers[name] = value
         raw = False
         validators = request.validators
-        for name, value in (
+        for name, known in (
             ("If-None-Match", validators.etag),
             ("If-Modified-Since", validators.last_modified),
         ):
-            if value and not _UNSENDABLE.search(value):
+            if known and not _UNSENDABLE.search(known):
                 try:
-                    headers[name] = value.decode()
+                    headers[name] = known.decode()
                 except UnicodeDecodeError:
-                    headers[name] = value.decode("utf-8", "surrogateescape")
+                    headers[name] = known.decode("utf-8", "surrogateescape")
                     raw = True
         return headers, raw
 
     def _deadlines(self, request: Request, spent: float) -> ClientTimeout:
-        asked = (request.total_seconds, request.connect_seconds, request.read_seconds)
-        if not spent and asked == (None, None, None):
-            return self._timeout
-        total, connect, read = asked
         default = self._timeout
+        total, connect, read = request.total_seconds, request.connect_seconds, request.read_seconds
+        if not spent and total is None and connect is None and read is None:
+            return default
         connect = connect or default.connect
         return ClientTimeout(
             # A hop that comes after the time is up fails by the same timer as the others.
-            total=max(0.001, (total or default.total or 0) - spent),
+            total=max(0.001, (total or default.total or 0.0) - spent),
             connect=connect,
             sock_connect=connect,
             sock_read=read or default.sock_read,
         )
 
-    def _follow(
-        self, url: URL, location: bytes, status: int, shown: str, visited: set[URL], hops: int
-    ) -> URL:
-        """Where the redirect leads; FetchError for a loop, a chain without end and a place that is none."""
-        if hops >= self._max_redirects:
-            raise FetchError(
-                FailureKind.REDIRECT,
-                "{url}: more than {count} redirects.",
-                http_status=status,
-                url=shown,
-                count=self._max_redirects,
-            )
-        text = location.decode("utf-8", "replace")
-        try:
-            following, _ = _read_url(str(url.join(_parse(text))), public_url(text))
-        except ValueError:
-            following = URL()
-        if not following.raw_host:
-            raise FetchError(
-                FailureKind.REDIRECT,
-                "{url}: it redirects to {location}, which is no address.",
-                http_status=status,
-                url=shown,
-                location=public_url(text),
-            )
-        if following in visited:
-            raise FetchError(
-                FailureKind.REDIRECT, "{url}: its redirects go in a circle.", http_status=status, url=shown
-            )
-        visited.add(following)
-        return following
 
-    def _unchanged(
-        self,
-        request: Request,
-        answer: ClientResponse,
-        seen: dict[bytes, bytes],
-        shown: str,
-        hops: list[Hop],
-        permanent_url: str | None,
-        received: int,
-        spent: float,
-        began: float,
-    ) -> Response:
-        known = request.validators
+class _Trail:
+    """How far one request has come: the URL it is at, the redirects behind it and what they cost."""
+
+    __slots__ = (
+        "began",
+        "headers",
+        "hops",
+        "host",
+        "known",
+        "own_headers",
+        "permanent",
+        "received",
+        "same_origin",
+        "shown",
+        "spent",
+        "start",
+        "url",
+    )
+
+    def __init__(self, request: Request) -> None:
+        self.url, userinfo = read_url(request.url)
+        self.host = (self.url.raw_host or "").lower()
+        self.start = self.shown = str(self.url)
+        self.known = request.validators
+        self.own_headers = _own_headers(request, userinfo)
+        self.same_origin = True
+        # A URL with credentials in it is never moved: the place it moves to would be without them.
+        self.permanent = userinfo is None
+        self.hops: tuple[Hop, ...] = ()
+        self.headers: Mapping[str, str] = {}
+        self.spent = self.began = 0.0
+        self.received = 0
+
+    def take(self, answer: ClientResponse) -> int:
+        """Note an answer's headers; its status."""
+        self.headers = answer.headers
+        raw = answer.raw_headers
+        # With the colons and line ends, the empty line and, roughly, the status line.
+        self.received += sum(map(len, chain.from_iterable(raw))) + 4 * len(raw) + 19
+        return answer.status
+
+    def hints(self) -> Hints:
+        headers = self.headers
+        if _CACHE_CONTROL in headers or _EXPIRES in headers or _RETRY_AFTER in headers:
+            return read_hints(headers, time.time())
+        return NO_HINTS
+
+    def follow(self, status: int, limit: int) -> None:
+        """Go where the redirect leads; FetchError for a circle, an endless chain and a place that is none."""
+        location = self.headers.get(_LOCATION)
+        following = read_location(self.url, location) if location else None
+        if following is None:
+            raise redirect_error("nowhere", self.shown, status)
+        if len(self.hops) >= limit:
+            raise redirect_error("endless", self.shown, status)
+        address = str(following)
+        if address == self.start or any(hop.url == address for hop in self.hops):
+            raise redirect_error("circle", self.shown, status)
+        self.spent += time.monotonic() - self.began
+        self.same_origin = self.same_origin and following.origin() == self.url.origin()
+        self.permanent = self.permanent and status in _PERMANENT
+        self.hops += (Hop(status, address, self.permanent),)
+        self.url, self.host, self.shown = following, (following.raw_host or "").lower(), address
+
+    def unchanged(self, answer: ClientResponse) -> Response:
+        """The answer to a condition that held."""
+        known = self.known
         if known.etag is None and known.last_modified is None:
             raise FetchError(
                 FailureKind.BROKEN,
                 "{url}: the server says it has not changed, but was not asked that (status 304).",
                 http_status=304,
-                url=shown,
+                url=self.shown,
             )
-        etag = seen.get(b"etag") or known.etag
-        last_modified = seen.get(b"last-modified") or known.last_modified
+        etag = _bytes(self.headers.get(_ETAG)) or known.etag
+        last_modified = _bytes(self.headers.get(_LAST_MODIFIED)) or known.last_modified
         if etag != known.etag or last_modified != known.last_modified:
             known = Validators(etag=etag, last_modified=last_modified, body_hash=known.body_hash)
-        return Response(
-            url=shown,
-            status=304,
-            headers=answer.headers,
-            body=b"",
-            validators=known,
-            unchanged=True,
-            redirects=tuple(hops),
-            permanent_url=permanent_url,
-            hints=_hints(seen),
-            bytes_received=received,
-            elapsed_seconds=spent + time.monotonic() - began,
-            content_type=None,
-            requests=len(hops) + 1,
-        )
+        return self._response(answer, b"", known, True)
 
-    def _changed(
-        self,
-        request: Request,
-        answer: ClientResponse,
-        seen: dict[bytes, bytes],
-        body: bytes,
-        shown: str,
-        hops: list[Hop],
-        permanent_url: str | None,
-        received: int,
-        spent: float,
-        began: float,
+    async def changed(self, answer: ClientResponse, limit: int) -> Response:
+        """The answer with a body, which may still turn out to be the one we know."""
+        headers = self.headers
+        body, size = await read_body(answer, headers.get(_CONTENT_ENCODING), limit, self.shown)
+        self.received += size
+        validators = Validators(
+            etag=_bytes(headers.get(_ETAG)),
+            last_modified=_bytes(headers.get(_LAST_MODIFIED)),
+            body_hash=blake2b(body, digest_size=16).digest(),
+        )
+        return self._response(answer, body, validators, validators.body_hash == self.known.body_hash)
+
+    def _response(
+        self, answer: ClientResponse, body: bytes, validators: Validators, unchanged: bool
     ) -> Response:
-        body_hash = blake2b(body, digest_size=16).digest()
-        content_type = seen.get(b"content-type")
+        permanent_url = None
+        for hop in self.hops:
+            if hop.permanent:
+                permanent_url = hop.url
         return Response(
-            url=shown,
+            url=self.shown,
             status=answer.status,
-            headers=answer.headers,
+            headers=self.headers,
             body=body,
-            validators=Validators(
-                etag=seen.get(b"etag") or None,
-                last_modified=seen.get(b"last-modified") or None,
-                body_hash=body_hash,
-            ),
-            unchanged=body_hash == request.validators.body_hash,
-            redirects=tuple(hops),
+            validators=validators,
+            unchanged=unchanged,
+            redirects=self.hops,
             permanent_url=permanent_url,
-            hints=_hints(seen),
-            bytes_received=received,
-            elapsed_seconds=spent + time.monotonic() - began,
-            content_type=content_type.decode("latin-1") if content_type is not None else None,
-            requests=len(hops) + 1,
+            hints=self.hints(),
+            bytes_received=self.received,
+            elapsed_seconds=self.spent + time.monotonic() - self.began,
+            content_type=self.headers.get(_CONTENT_TYPE),
+            requests=len(self.hops) + 1,
         )
 
 
-async def _read_body(
-    answer: ClientResponse, seen: dict[bytes, bytes], limit: int, shown: str
-) -> tuple[bytes, int]:
-    """The decoded body and its size on the wire. Never holds more than the cap, whatever is sent."""
-    try:
-        decoder = make_decoder(seen.get(b"content-encoding", b"").decode("latin-1"))
-        content = answer.content
-        parts: list[bytes] = []
-        size, room = 0, limit
-        while chunk := await content.readany():
-            size += len(chunk)
-            if size > limit:
-                raise TooLargeError
-            if decoder is None:
-                parts.append(chunk)
-            else:
-                for part in decoder.feed(chunk, room):
-                    room -= len(part)
-                    parts.append(part)
-        if decoder is not None:
-            decoder.finish()
-    except BaseException as error:
-        _drop(answer)
-        if isinstance(error, TooLargeError):
-            raise FetchError(
-                FailureKind.TOO_LARGE,
-                "{url}: the answer is larger than the {limit} bytes allowed.",
-                http_status=answer.status,
-                url=shown,
-                limit=limit,
-            ) from None
-        if isinstance(error, UndecodableError):
-            raise FetchError(
-                FailureKind.BROKEN,
-                "{url}: the compressed answer cannot be read, or is cut off ({encoding}).",
-                http_status=answer.status,
-                url=shown,
-                encoding=str(error),
-            ) from None
-        raise
-    return (parts[0] if len(parts) == 1 else b"".join(parts)), size
+def _bytes(value: str | None) -> bytes | None:
+    """A header's value as it came over the wire; None for an empty one. The client read it in this way."""
+    return value.encode("utf-8", "surrogateescape") if value else None
 
 
-def _drop(answer: ClientResponse) -> None:
-    """Have done with an answer. Aborted, not closed: over TLS a closed transport may go on downloading."""
-    connection = answer.connection
-    if connection is not None and not answer.content.is_eof() and connection.transport is not None:
-        connection.transport.abort()
-    answer.close()
-
-
-def _read_headers(raw_headers: tuple[tuple[bytes, bytes], ...]) -> tuple[dict[bytes, bytes], int]:
-    """The headers that matter here, by lower-case name, and the size of them all."""
-    seen: dict[bytes, bytes] = {}
-    size = 19  # the status line, roughly, and the empty one
-    for name, value in raw_headers:
-        size += len(name) + len(value) + 4
-        name = name.lower()
-        if name in _READ:
-            if name not in seen:
-                seen[name] = value
-            elif name == b"cache-control":
-                seen[name] += b", " + value
-    return seen, size
-
-
-def _hints(seen: dict[bytes, bytes]) -> Any:
-    for name in _HINTING:
-        if name in seen:
-            return read_hints(seen, time.time())
-    return NO_HINTS
-
-
-def _origin_headers(request: Request, userinfo: BasicAuth | None) -> dict[str, str] | None:
+def _own_headers(request: Request, userinfo: BasicAuth | None) -> dict[str, str] | None:
     """What belongs to the source's own origin: its headers, cookies and credentials."""
     auth = request.auth or userinfo
     if not request.headers and not request.cookies and auth is None:
@@ -477,53 +356,11 @@ def _origin_headers(request: Request, userinfo: BasicAuth | None) -> dict[str, s
     return headers
 
 
-_LEGAL = re.compile(r"\Ahttps?://[!#$%&'()*+,\-./0-9:;=?@A-Z_a-z~\[\]]+\Z")
-
-
-def _parse(text: str) -> URL:
-    """Read a URL without touching what is already in order: some servers sign every byte of theirs."""
-    text = text.strip()
-    url = URL(text, encoded=True) if _LEGAL.match(text) else URL(text)
-    if url.raw_fragment:
-        url = url.with_fragment(None)
-    return url if url.raw_path or not url.absolute else url.with_path("/")
-
-
-def _read_url(text: str, shown: str) -> tuple[URL, BasicAuth | None]:
-    """The URL without credentials, and the credentials."""
-    try:
-        url = _parse(text)
-        if url.port is None and url.scheme in ("http", "https"):
-            raise ValueError(text)
-        userinfo = None
-        if url.raw_user is not None or url.raw_password is not None:
-            userinfo = BasicAuth(url.user or "", url.password or "")
-            url = url.with_user(None)
-    except ValueError:
-        raise FetchError(
-            FailureKind.BLOCKED, "{url}: this is not an address that can be fetched.", url=shown
-        ) from None
-    return url, userinfo
-
-
-def _read_proxy(text: str) -> tuple[URL, str | None]:
-    """The proxy's URL without credentials, and its Proxy-Authorization."""
-    try:
-        url, userinfo = _read_url(text, "")
-    except FetchError:
-        url, userinfo = URL(), None
-    if url.scheme not in ("http", "https") or not url.raw_host:
-        raise SettingError(
-            "The proxy {proxy} is not one that can be used; write it as http://host:port.",
-            proxy=public_url(text),
-        )
-    return url, userinfo.header() if userinfo is not None else None
-
-
 def _make_session(**options: Any) -> ClientSession:
     return ClientSession(
         cookie_jar=DummyCookieJar(),
         auto_decompress=False,
+        # Real servers send policies of tens of kilobytes in one header; floods are longer.
         max_line_size=65536,
         max_field_size=65536,
         max_headers=256,

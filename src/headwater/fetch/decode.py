@@ -20,6 +20,9 @@ ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 # RFC 9659: a sender may ask for 8 MB of window and no more; the format itself would allow gigabytes.
 _ZSTD_OPTIONS: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}
 
+# How much is decoded at once: larger pieces only mean larger buffers that grow by copying.
+_PIECE = 1 << 18
+
 
 class TooLargeError(Exception):
     """More would come out than allowed."""
@@ -40,7 +43,7 @@ class Decoder(Protocol):
 
 
 def make_decoder(content_encoding: str) -> Decoder | None:
-    """The decoder for a Content-Encoding header, None for identity; UndecodableError for what nobody asked for."""
+    """The decoder for a Content-Encoding header, None for identity; UndecodableError when there is none."""
     names = [name for part in content_encoding.lower().split(",") if (name := part.strip())]
     names = [name for name in names if name not in ("identity", "none", "utf-8")]
     if not names:
@@ -88,7 +91,8 @@ class _Zlib:
                 raise TooLargeError
             return [data]
         parts: list[bytes] = []
-        while data:
+        full = False
+        while data or full:
             if self._engine.eof:
                 if self._name == "deflate" or data[:1] != b"\x1f":
                     break  # padding after the end is common and means nothing
@@ -96,8 +100,9 @@ class _Zlib:
                 if self._members > 1000:
                     raise UndecodableError(self._name)
                 self._engine = zlib.decompressobj(wbits=31)
+            most = min(room + 1, _PIECE)
             try:
-                part = self._engine.decompress(data, room + 1)
+                part = self._engine.decompress(data, most)
             except zlib.error:
                 raise UndecodableError(self._name) from None
             room -= len(part)
@@ -106,6 +111,8 @@ class _Zlib:
             if part:
                 parts.append(part)
             data = self._engine.unused_data if self._engine.eof else self._engine.unconsumed_tail
+            # When the room given was used up, more may be waiting inside although all input is taken.
+            full = len(part) == most and not self._engine.eof
         return parts
 
     def finish(self) -> None:
@@ -136,7 +143,7 @@ class _Brotli:
             while data or not self._engine.can_accept_more_data():
                 if self._engine.is_finished():
                     break
-                part = self._engine.process(data, output_buffer_limit=room + 1)
+                part = self._engine.process(data, output_buffer_limit=min(room + 1, _PIECE))
                 data = b""
                 room -= len(part)
                 if room < 0:
@@ -170,7 +177,7 @@ class _Zstd:
                     if self._frames > 1000:
                         raise UndecodableError("zstd")
                     self._engine = zstd.ZstdDecompressor(options=_ZSTD_OPTIONS)
-                part = self._engine.decompress(data, room + 1)
+                part = self._engine.decompress(data, min(room + 1, _PIECE))
                 room -= len(part)
                 if room < 0:
                     raise TooLargeError

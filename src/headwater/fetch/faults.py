@@ -5,6 +5,7 @@ credentials. System error texts and certificate errors, which cannot, are passed
 """
 
 import ssl
+from typing import Literal
 
 from aiohttp import (
     ClientConnectorCertificateError,
@@ -61,6 +62,20 @@ def status_error(shown: str, status: int, retry_after_seconds: float | None) -> 
         template = _STATUS_TEMPLATES.get(status, "{url}: the server answered with status {status}.")
     return FetchError(
         kind, template, http_status=status, retry_after_seconds=retry_after_seconds, url=shown, status=status
+    )
+
+
+_REDIRECT_TEMPLATES = {
+    "nowhere": "{url}: it redirects to no usable address (status {status}).",
+    "endless": "{url}: it redirects too many times.",
+    "circle": "{url}: its redirects go in a circle.",
+}
+
+
+def redirect_error(fault: Literal["nowhere", "endless", "circle"], shown: str, status: int) -> FetchError:
+    """The error for a redirect that is not followed."""
+    return FetchError(
+        FailureKind.REDIRECT, _REDIRECT_TEMPLATES[fault], http_status=status, url=shown, status=status
     )
 
 

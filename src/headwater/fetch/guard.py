@@ -69,15 +69,15 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 # The ports browsers refuse too (the Fetch standard's list): other services may read HTTP as commands.
 _CLOSED_PORTS = frozenset(
-    int(number)
-    for number in (
-        "0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 "
-        "119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 "
-        "636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 "
-        "6697 10080 "
+    {
+        *(0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102),
+        *(103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512),
+        *(513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995),
+        *(1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669),
+        *(6679, 6697, 10080),
         # and data stores that an intranet often leaves without a password
-        "2375 2379 3306 5432 5984 6379 9042 9200 9300 11211 27017"
-    ).split()
+        *(2375, 2379, 3306, 5432, 5984, 6379, 9042, 9200, 9300, 11211, 27017),
+    }
 )
 _PRIVATE_NAMES = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home.arpa")
 _NUMBER = re.compile(r"\A(?:[0-9]+|0x[0-9a-f]*)\Z")
@@ -92,18 +92,23 @@ class RefusedError(OSError):
 
 
 class Guard:
-    """Says yes or no. Immutable, and the same answer for the same question."""
+    """Says yes or no, and always the same to the same question."""
 
     def __init__(self, allow: Iterable[str] = ()) -> None:
         self._names: set[str] = set()
         self._name_ports: set[tuple[str, int]] = set()
         self._networks: list[Network] = []
         self._network_ports: set[tuple[Address, int]] = set()
+        # URLs that passed, by all that decides it: most requests go where the last ones went.
+        self._passed: set[tuple[str, str, int, bool]] = set()
         for entry in allow:
             self._read(entry)
 
     def check_url(self, scheme: str, host: str, port: int, *, shown: str, proxied: bool = False) -> None:
         """Raise FetchError when what the URL says is already enough for a no. `shown` is the URL to name."""
+        question = (scheme, host, port, proxied)
+        if question in self._passed:
+            return
         if scheme not in ("http", "https"):
             raise FetchError(
                 FailureKind.BLOCKED, "{url}: only http and https addresses are fetched.", url=shown
@@ -132,6 +137,9 @@ class Guard:
                 raise self.refusal(shown, host, str(_plain(address)))
         elif proxied and _is_private_name(host) and not self.allows_name(host, port):
             raise self.refusal(shown, host, host)
+        if len(self._passed) >= 10_000:
+            self._passed.clear()
+        self._passed.add(question)
 
     def check_address(self, host: str, address: str, port: int) -> None:
         """Raise Refused unless `host` may be reached at `address`, which is an address and no name."""

@@ -17,11 +17,11 @@ _TOKEN = re.compile(r"\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # The connection's own headers, and the conditions, which come from the validators and from nowhere else.
 _OURS = frozenset(
-    (
-        "host connection content-length transfer-encoding te trailer upgrade keep-alive proxy-connection "
-        "proxy-authorization expect range accept-encoding if-none-match if-modified-since if-match "
-        "if-unmodified-since if-range referer"
-    ).split()
+    {
+        *("host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"),
+        *("keep-alive", "proxy-connection", "proxy-authorization", "range", "accept-encoding", "referer"),
+        *("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"),
+    }
 )
 
 NO_VALIDATORS = Validators()
@@ -48,7 +48,7 @@ class BearerAuth:
 Auth = BasicAuth | BearerAuth
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen: that makes building one twice as dear
 class Request:
     """One thing to get. What is None is as the Fetcher was told for all.
 
@@ -87,10 +87,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One redirect: the status of the answer and the URL it leads to."""
+    """One redirect: the status of the answer, the URL it leads to, and whether all so far were permanent."""
 
     status: int
     url: str
+    permanent: bool
 
 
 @dataclass(slots=True, eq=False)

@@ -2,8 +2,9 @@
 
 A turn is taken with `enter` before a request and given back with `leave` after it. A host that answers 429,
 or 503 with Retry-After, rests: its other requests wait if the rest is short and fail at once if it is long,
-with the time at which to come back. A 503 without Retry-After may be one broken page of a large host, so it only
-slows the host down: one request at a time, further apart, until an answer is good again.
+with the time at which to come back. So do requests that would stand too long in their host's queue. A 503
+without Retry-After may be one broken page of a large host, so it only slows the host down: one request at a
+time, further apart, until an answer is good again.
 
 In the common case a turn costs a look-up and a comparison. Hosts that are idle are forgotten. Nothing here
 touches the network; the clock is a parameter.
@@ -19,18 +20,19 @@ from headwater.errors import FailureKind, FetchError
 _SLOW_SPACING = 5.0
 _FIRST_REST = 60.0
 _MOST_REST = 3600.0
+_SHORT_REST = 5.0
 _SWEEP_AT = 1024
 
 
 class _Host:
-    __slots__ = ("active", "next_at", "rest_until", "rests", "slow", "timer", "waiters")
+    __slots__ = ("active", "is_slow", "next_at", "rest_until", "rests", "timer", "waiters")
 
     def __init__(self) -> None:
         self.active = 0
         self.next_at = 0.0
         self.rest_until = 0.0
         self.rests = 0
-        self.slow = 0
+        self.is_slow = False
         self.timer: asyncio.TimerHandle | None = None
         self.waiters: deque[asyncio.Future[None]] | None = None
 
@@ -41,7 +43,7 @@ class _Host:
             and self.next_at <= now
             and self.rest_until <= now
             # What a host did wrong is remembered for a while after its rest, so that rests grow.
-            and (not (self.rests or self.slow) or self.rest_until + _MOST_REST <= now)
+            and (not (self.rests or self.is_slow) or self.rest_until + _MOST_REST <= now)
         )
 
 
@@ -66,8 +68,8 @@ class Politeness:
     def __len__(self) -> int:
         return len(self._hosts)
 
-    async def enter(self, name: str, shown: str) -> None:
-        """Wait for this host's turn; FetchError when it will not come soon. `shown` is the URL to name."""
+    def try_enter(self, name: str) -> bool:
+        """Take this host's turn if it can be had at once."""
         host = self._hosts.get(name)
         now = self._clock()
         if host is None:
@@ -80,8 +82,13 @@ class Politeness:
         ):
             host.active += 1
             host.next_at = now + self._gap(host)
-            return
-        await self._wait(name, host, shown, now)
+            return True
+        return False
+
+    async def enter(self, name: str, shown: str) -> None:
+        """Wait for this host's turn; FetchError when it will not come soon. `shown` is the URL to name."""
+        if not self.try_enter(name):
+            await self._wait(name, self._hosts[name], shown, self._clock())
 
     def leave(self, name: str, status: int = 0, retry_after_seconds: float | None = None) -> None:
         """Give the turn back. `status` is the answer's, 0 when there was none."""
@@ -90,25 +97,26 @@ class Politeness:
         if status == 429 or (status == 503 and retry_after_seconds is not None):
             self._rest(host, retry_after_seconds)
         elif status == 503:
-            host.slow = 1
+            host.is_slow = True
             host.rest_until = max(host.rest_until, self._clock())
-        elif 200 <= status < 400 and (host.slow or host.rests):
-            host.slow = host.rests = 0
+        elif 200 <= status < 400 and (host.is_slow or host.rests):
+            host.is_slow, host.rests = False, 0
         if host.waiters:
             self._serve(name, host)
 
     def _limit(self, host: _Host) -> int:
-        return 1 if host.slow or host.rests else self._concurrency
+        return 1 if host.is_slow or host.rests else self._concurrency
 
     def _gap(self, host: _Host) -> float:
-        return max(self._spacing, _SLOW_SPACING) if host.slow or host.rests else self._spacing
+        return max(self._spacing, _SLOW_SPACING) if host.is_slow or host.rests else self._spacing
 
     def _rest(self, host: _Host, retry_after_seconds: float | None) -> None:
+        now = self._clock()
         if retry_after_seconds is None:
             retry_after_seconds = _FIRST_REST * 2 ** min(host.rests, 10)
-        host.rests += 1
-        until = self._clock() + min(retry_after_seconds, _MOST_REST)
-        host.rest_until = max(host.rest_until, until)
+        if host.rest_until <= now:  # answers to requests sent before the rest count once
+            host.rests += 1
+        host.rest_until = max(host.rest_until, now + min(retry_after_seconds, _MOST_REST))
 
     def _add(self, name: str, now: float) -> _Host:
         if len(self._hosts) >= self._sweep_at:
@@ -118,12 +126,13 @@ class Politeness:
         return host
 
     async def _wait(self, name: str, host: _Host, shown: str, now: float) -> None:
-        if host.rest_until - now > self._patience:
+        if host.rest_until - now > _SHORT_REST:
             raise self._resting(name, host, shown, now)
-        loop = asyncio.get_running_loop()
-        turn: asyncio.Future[None] = loop.create_future()
         if host.waiters is None:
             host.waiters = deque()
+        if host.next_at - now + len(host.waiters) * self._gap(host) > self._patience:
+            raise self._crowded(name, shown)  # its turn would come too late: say so now
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         host.waiters.append(turn)
         self._serve(name, host)
         try:
@@ -138,13 +147,7 @@ class Politeness:
                 now = self._clock()
                 if host.rest_until > now:
                     raise self._resting(name, host, shown, now) from None
-                raise FetchError(
-                    FailureKind.RATE_LIMITED,
-                    "{url}: not asked, because other requests to {host} took all its turns; try again later.",
-                    retry_after_seconds=self._patience,
-                    url=shown,
-                    host=name,
-                ) from None
+                raise self._crowded(name, shown) from None
             raise
 
     def _serve(self, name: str, host: _Host) -> None:
@@ -158,7 +161,7 @@ class Politeness:
                 waiters.popleft()
                 continue
             now = self._clock()
-            if host.rest_until - now > self._patience:
+            if host.rest_until - now > _SHORT_REST:
                 for turn in waiters:
                     if not turn.done():
                         turn.set_exception(_LongRestError())
@@ -175,6 +178,15 @@ class Politeness:
             host.next_at = now + self._gap(host)
             waiters.popleft().set_result(None)
 
+    def _crowded(self, name: str, shown: str) -> FetchError:
+        return FetchError(
+            FailureKind.RATE_LIMITED,
+            "{url}: not asked, because too many requests to {host} are waiting already; try again later.",
+            retry_after_seconds=self._patience,
+            url=shown,
+            host=name,
+        )
+
     def _resting(self, name: str, host: _Host, shown: str, now: float) -> FetchError:
         seconds = host.rest_until - now
         return FetchError(
@@ -185,6 +197,40 @@ class Politeness:
             host=name,
             seconds=round(seconds),
         )
+
+
+class Slots:
+    """How many requests run at once in all. A semaphore whose common case needs no await."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiters: deque[asyncio.Future[None]] = deque()
+
+    def try_take(self) -> bool:
+        if self._free > 0:
+            self._free -= 1
+            return True
+        return False
+
+    async def take(self) -> None:
+        if self.try_take():
+            return
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(slot)
+        try:
+            await slot
+        except BaseException:
+            if slot.done() and not slot.cancelled():
+                self.give()  # the slot came in the same moment as the end of the waiting
+            raise
+
+    def give(self) -> None:
+        while self._waiters:
+            slot = self._waiters.popleft()
+            if not slot.done():
+                slot.set_result(None)
+                return
+        self._free += 1
 
 
 class _LongRestError(Exception):
