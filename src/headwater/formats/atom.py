@@ -128,6 +128,7 @@ def read_atom(scope: Scope, root: Element, format_name: str) -> Feed:
     links = read_links(scope, pick(children, "atom:link", "link"))
     if scope.base is None and (base := links.self_link or links.alternate) and is_absolute(base):
         scope = Scope(scope.names, base, scope.has_xml_base)
+    authors = _people(scope, children)
     return Feed(
         format=format_name,
         title=_title(children),
@@ -137,7 +138,7 @@ def read_atom(scope: Scope, root: Element, format_name: str) -> Feed:
         language=language_of(root) or first_text(children, "atom:language", "dc:language"),
         icon=_address(scope, children, "atom:icon"),
         image=_address(scope, children, "atom:logo", "itunes:image", "media:thumbnail"),
-        authors=_people(scope, children),
+        authors=authors,
         categories=_categories(children),
         generator=first_text(children, "atom:generator"),
         rights=first_text(children, "atom:rights", "atom:copyright", "dc:rights"),
@@ -147,21 +148,23 @@ def read_atom(scope: Scope, root: Element, format_name: str) -> Feed:
         next_link=links.next_link,
         hub_links=links.hubs,
         hints=read_hints(scope, children),
-        entries=tuple(read_entry(scope, entry) for entry in pick(children, "atom:entry", "atom:item", "item")),
+        entries=tuple(
+            read_entry(scope, entry, authors) for entry in pick(children, "atom:entry", "atom:item", "item")
+        ),
     )
 
 
-def read_entry(scope: Scope, entry: Element) -> Entry:
-    """One entry."""
+def read_entry(scope: Scope, entry: Element, feed_authors: tuple[Person, ...] = ()) -> Entry:
+    """One entry. Without authors of its own it has those of its source, else those of the feed (RFC 4287, 4.2.1)."""
     children = scope.children(entry)
     links = read_links(scope, pick(children, "atom:link", "link"))
     files = merge_files(_files(scope, children, links), entry_duration(children))
     source_title, source_url = _source(scope, children)
     return Entry(
-        id=first_text(children, "atom:id", "atom:guid", "guid", "dc:identifier"),
+        id=_identifier(scope, children),
         link=links.alternate or _content_source(scope, children),
         title=_title(children) or _media_title(scope, children),
-        authors=_people(scope, children),
+        authors=_people(scope, children) or _source_authors(scope, children) or feed_authors,
         published=_date(children, *ATOM_DATES_PUBLISHED, "atom:pubdate", "pubdate"),
         updated=_date(children, *ATOM_DATES_UPDATED, "dc:date"),
         summary=_body(scope, children, "atom:summary", "atom:description", "description") or _media_text(scope, children),
@@ -180,6 +183,21 @@ def read_entry(scope: Scope, entry: Element) -> Entry:
     )
 
 
+def _identifier(scope: Scope, children: Children) -> str | None:
+    """The id as written. Only the document's own xml:base completes a relative one: with the address of the
+    document it would change whenever the feed moves."""
+    for element in pick(children, "atom:id", "atom:guid", "guid", "dc:identifier"):
+        if text := inner_text(element):
+            return text if not scope.has_xml_base or is_absolute(text) else scope.declared_link(element, text)
+    return None
+
+
+def _source_authors(scope: Scope, children: Children) -> tuple[Person, ...]:
+    for element in pick(children, "atom:source"):
+        return _people(scope, scope.children(element))
+    return ()
+
+
 def _title(children: Children) -> str:
     return first_title(children, "atom:title", "title", "dc:title")
 
@@ -189,7 +207,7 @@ def _media_title(scope: Scope, children: Children) -> str:
 
 
 def _media_text(scope: Scope, children: Children) -> str | None:
-    if not any(name.startswith("media:") for name in children):
+    if "media" not in scope.names.prefixes:
         return None
     for inner in media_children(scope, children):
         if text := first_text(inner, "media:description"):

@@ -12,11 +12,11 @@ import nh3
 _TAGS_IN_TEXT = re.compile(
     r"</?(?:a|abbr|acronym|b|bdi|bdo|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
     r"|ins|kbd|li|mark|nobr|ol|p|pre|q|s|samp|script|small|span|strike|strong|style|sub|sup|svg|table|tbody|td|th|thead"
-    r"|time|tr|tt|u|ul|var|wbr|iframe|video|audio|picture|source|figure|figcaption|section|article)"
+    r"|time|tr|tt|html|head|body|title|meta|u|ul|var|wbr|iframe|video|audio|picture|source|figure|figcaption|section|article)"
     r"(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
-_COMMENTS = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENTS = re.compile(r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)|<![A-Za-z][^<>]*>|<\?xml[^<>]*>")
 _SILENT = re.compile(r"<(script|style)\b[^<]*+(?:<(?!/\1)[^<]*+)*+</\1\s*>", re.IGNORECASE)
 _BREAKS = re.compile(r"<(?:br|/?p|/?div|/?li|/?tr|/?h[1-6])\b[^<>]*>", re.IGNORECASE)
 _WHITE = re.compile(r"\s+")

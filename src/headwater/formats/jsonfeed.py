@@ -30,6 +30,7 @@ def read_json_feed(data: bytes, *, url: str | None = None, content_type: str | N
         raise ParseError("This is JSON, but not a JSON Feed.")
     base = url or _text(document, "feed_url") or _text(document, "home_page_url")
     own = _object(document, "_headwater")
+    authors = _authors(document, base)
     return Feed(
         format="json-1.1" if version.rstrip("/").endswith("1.1") else "json-1.0",
         title=collapse(_text(document, "title") or ""),
@@ -39,7 +40,7 @@ def read_json_feed(data: bytes, *, url: str | None = None, content_type: str | N
         language=_text(document, "language"),
         icon=join(base, _text(document, "favicon")),
         image=join(base, _text(document, "icon")),
-        authors=_authors(document, base),
+        authors=authors,
         categories=unique(_strings(own, "categories")),
         generator=_text(own, "generator"),
         rights=_text(own, "rights"),
@@ -49,7 +50,7 @@ def read_json_feed(data: bytes, *, url: str | None = None, content_type: str | N
         next_link=join(base, _text(document, "next_url")),
         hub_links=unique(join(base, _text(hub, "url")) or "" for hub in _objects(document, "hubs")),
         hints=_hints(_object(own, "hints")),
-        entries=tuple(_read_item(item, base) for item in _objects(document, "items")),
+        entries=tuple(_read_item(item, base, authors) for item in _objects(document, "items")),
     )
 
 
@@ -65,7 +66,7 @@ def _load(data: bytes, content_type: str | None) -> Any:
         raise ParseError("The JSON is damaged: {reason}.", kind=FailureKind.MALFORMED, reason=error.msg) from None
 
 
-def _read_item(item: Object, base: str | None) -> Entry:
+def _read_item(item: Object, base: str | None, feed_authors: tuple[Person, ...]) -> Entry:
     own = _object(item, "_headwater")
     link = join(base, _text(item, "url")) or join(base, _text(item, "external_url"))
     html = _text(item, "content_html")
@@ -77,7 +78,7 @@ def _read_item(item: Object, base: str | None) -> Entry:
         id=_text(item, "id"),
         link=link,
         title=collapse(_text(item, "title") or ""),
-        authors=_authors(item, base),
+        authors=_authors(item, base) or feed_authors,  # the specification says so
         published=parse_date(_text(item, "date_published")),
         updated=parse_date(_text(item, "date_modified")),
         summary=summary,
