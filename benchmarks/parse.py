@@ -19,7 +19,9 @@ import feedparser
 from headwater.errors import ParseError
 from headwater.formats.feed import parse
 
-WORDS = "water source river stream spring delta rain cloud valley field meadow stone bridge mill wheel".split()
+WORDS = (
+    "water source river stream spring delta rain cloud valley field meadow stone bridge mill wheel".split()
+)
 ROUNDS = 3
 
 
@@ -89,7 +91,9 @@ def read_ours(data: bytes) -> int:
 
 def read_theirs(data: bytes) -> int:
     # A file object, because feedparser would open a local file that is named like the bytes.
-    feed = feedparser.parse(io.BytesIO(data), response_headers={"content-location": "https://example.org/feed"})
+    feed = feedparser.parse(
+        io.BytesIO(data), response_headers={"content-location": "https://example.org/feed"}
+    )
     size = 0
     for entry in feed.entries:
         content = entry.get("content")
@@ -117,7 +121,9 @@ def main(arguments: list[str]) -> int:
     ours = cpu_seconds(read_ours, feeds)
     theirs = cpu_seconds(read_theirs, feeds)
     size = sum(len(data) for _, data in feeds)
-    print(f"{len(feeds)} documents, {size / 1e6:.1f} MB, bodies extracted, best of {ROUNDS} rounds (CPU time)")
+    print(
+        f"{len(feeds)} documents, {size / 1e6:.1f} MB, bodies extracted, best of {ROUNDS} rounds (CPU time)"
+    )
     print(f"  headwater   {ours * 1e6 / len(feeds):10.0f} µs per document")
     print(f"  feedparser  {theirs * 1e6 / len(feeds):10.0f} µs per document")
     print(f"  feedparser / headwater = {theirs / ours:.1f}")

@@ -52,7 +52,13 @@ ATOM_DATES_PUBLISHED: Final = (
 ATOM_DATES_UPDATED: Final = ("atom:updated", "atom:modified", "dcterms:modified")
 _IANA: Final = "http://www.iana.org/assignments/relation/"
 _PAGE_TYPES: Final = ("", "text/html", "application/xhtml+xml")
-_FEED_TYPES: Final = ("application/atom+xml", "application/rss+xml", "application/rdf+xml", "text/xml", "application/xml")
+_FEED_TYPES: Final = (
+    "application/atom+xml",
+    "application/rss+xml",
+    "application/rdf+xml",
+    "text/xml",
+    "application/xml",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,11 @@ def read_links(scope: Scope, elements: Iterable[Element]) -> Links:
         href = scope.attribute_link(element, "href")
         if href is None:
             # Some write Atom's link as RSS's.
-            href = scope.link(element, inner_text(element)) if element.get("rel") in (None, "alternate") else None
+            href = (
+                scope.link(element, inner_text(element))
+                if element.get("rel") in (None, "alternate")
+                else None
+            )
             if href is None:
                 continue
         kind = (element.get("type") or "").strip().lower()
@@ -142,7 +152,7 @@ def read_atom(scope: Scope, root: Element, format_name: str) -> Feed:
         categories=_categories(children),
         generator=first_text(children, "atom:generator"),
         rights=first_text(children, "atom:rights", "atom:copyright", "dc:rights"),
-        published=_date(children, *ATOM_DATES_PUBLISHED, "atom:pubdate"),
+        published=_date(children, *ATOM_DATES_PUBLISHED, "atom:pubdate", "pubdate"),
         updated=_date(children, *ATOM_DATES_UPDATED, "dc:date", "atom:lastbuilddate"),
         self_link=links.self_link,
         next_link=links.next_link,
@@ -167,7 +177,8 @@ def read_entry(scope: Scope, entry: Element, feed_authors: tuple[Person, ...] = 
         authors=_people(scope, children) or _source_authors(scope, children) or feed_authors,
         published=_date(children, *ATOM_DATES_PUBLISHED, "atom:pubdate", "pubdate"),
         updated=_date(children, *ATOM_DATES_UPDATED, "dc:date"),
-        summary=_body(scope, children, "atom:summary", "atom:description", "description") or _media_text(scope, children),
+        summary=_body(scope, children, "atom:summary", "atom:description", "description")
+        or _media_text(scope, children),
         content=_body(scope, children, "atom:content", "content:encoded", "xhtml:body"),
         categories=_categories(children),
         enclosures=files,
@@ -178,8 +189,8 @@ def read_entry(scope: Scope, entry: Element, feed_authors: tuple[Person, ...] = 
         comments_count=positive_integer(first_text(children, "thr:total", "slash:comments")),
         source_title=source_title,
         source_url=source_url,
-        chapters=entry_chapters(scope, children),
-        transcripts=entry_transcripts(scope, children),
+        chapters=entry_chapters(scope, children) if "podcast" in scope.names.prefixes else None,
+        transcripts=entry_transcripts(scope, children) if "podcast" in scope.names.prefixes else (),
     )
 
 
@@ -203,7 +214,9 @@ def _title(children: Children) -> str:
 
 
 def _media_title(scope: Scope, children: Children) -> str:
-    return next((t for inner in media_children(scope, children) if (t := first_title(inner, "media:title"))), "")
+    return next(
+        (t for inner in media_children(scope, children) if (t := first_title(inner, "media:title"))), ""
+    )
 
 
 def _media_text(scope: Scope, children: Children) -> str | None:
@@ -232,16 +245,23 @@ def _content_source(scope: Scope, children: Children) -> str | None:
 
 
 def _people(scope: Scope, children: Children) -> tuple[Person, ...]:
-    for names in (("atom:author", "author"), ("dc:creator",), ("itunes:author",), ("atom:contributor", "dc:contributor")):
+    for names in (
+        ("atom:author", "author"),
+        ("dc:creator",),
+        ("itunes:author",),
+        ("atom:contributor", "dc:contributor"),
+    ):
         if people := unique_persons(read_atom_person(scope, element) for element in pick(children, *names)):
             return people
     return ()
 
 
 def _date(children: Children, *names: str) -> datetime | None:
-    for element in pick(children, *names):
-        if moment := parse_date(inner_text(element)):
-            return moment
+    for name in names:
+        if name in children:
+            for element in children[name]:
+                if moment := parse_date(inner_text(element)):
+                    return moment
     return None
 
 

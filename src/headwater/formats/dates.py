@@ -6,7 +6,7 @@ of: a wrong date is worse than none. It never asks a clock.
 
 import re
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -59,11 +59,39 @@ _WEEKDAYS: Final = frozenset(
 # RFC 822 zones, then those that mean one thing wherever feeds use them. Minutes east of Greenwich.
 _ZONES: Final = {
     **dict.fromkeys(("ut", "utc", "gmt", "z", "uct", "wet", "zulu"), 0),
-    **{"est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt": -360, "pst": -480, "pdt": -420},
+    **{
+        "est": -300,
+        "edt": -240,
+        "cst": -360,
+        "cdt": -300,
+        "mst": -420,
+        "mdt": -360,
+        "pst": -480,
+        "pdt": -420,
+    },
     # Bare "eastern time" and its like: the season is unknown, standard time is meant.
     **{"et": -300, "ct": -360, "mt": -420, "pt": -480, "at": -240},
-    **{"ast": -240, "adt": -180, "nst": -210, "ndt": -150, "akst": -540, "akdt": -480, "hst": -600, "hdt": -540},
-    **{"bst": 60, "west": 60, "cet": 60, "met": 60, "mez": 60, "cest": 120, "mest": 120, "mesz": 120, "eet": 120},
+    **{
+        "ast": -240,
+        "adt": -180,
+        "nst": -210,
+        "ndt": -150,
+        "akst": -540,
+        "akdt": -480,
+        "hst": -600,
+        "hdt": -540,
+    },
+    **{
+        "bst": 60,
+        "west": 60,
+        "cet": 60,
+        "met": 60,
+        "mez": 60,
+        "cest": 120,
+        "mest": 120,
+        "mesz": 120,
+        "eet": 120,
+    },
     **{"eest": 180, "msk": 180, "msd": 240, "kst": 540, "jst": 540, "hkt": 480, "sgt": 480, "awst": 480},
     **{"acst": 570, "acdt": 630, "aest": 600, "aedt": 660, "nzst": 720, "nzdt": 780, "sast": 120, "pkt": 300},
     "brt": -180,
@@ -98,7 +126,9 @@ _SPACED = re.compile(r"(?<![\d:+-])(\d{1,2})\s(\d{1,2})\s(\d{4})(?![\d:])")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4}|\d{2})(?![\d.])")
 _CLOCK = re.compile(r"(?<![\d:+-])(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?![\d:])")
 _MERIDIEM = re.compile(r"(?<=[\d\s])([ap])\.?\s?m\b\.?", re.IGNORECASE)
-_OFFSET = re.compile(r"(?:\b(?:gmt|utc|z)\s?|(?<=\s))([+-])\s?(\d{1,2}):?(\d{2})?(?![\d:])(?:\s*z\b)?", re.IGNORECASE)
+_OFFSET = re.compile(
+    r"(?:\b(?:gmt|utc|z)\s?|(?<=\s))([+-])\s?(\d{1,2}):?(\d{2})?(?![\d:])(?:\s*z\b)?", re.IGNORECASE
+)
 _OLSON = re.compile(r"\b([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z0-9_+-]+){1,2})")
 _ORDINAL_DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th|er|º|ª)\b", re.IGNORECASE)
 _WORDS = re.compile(r"[^\W\d_]+|\d+", re.UNICODE)
@@ -130,8 +160,12 @@ def _is_meridiem(iso: re.Match[str]) -> bool:
 
 def _read_iso(match: re.Match[str]) -> datetime | None:
     year, month, day, hour, minute, second, sign, zone_hours, zone_minutes, zone = match.groups()
-    if (digits := match[0].strip()).isdigit() and len(digits) == 6:  # YYMMDD, or YYYYMM: only when it cannot be both
-        return None if 1900 <= int(year) <= LAST_YEAR else _read_short_year(digits[:2], digits[2:4], digits[4:])
+    if (digits := match[0].strip()).isdigit() and len(
+        digits
+    ) == 6:  # YYMMDD, or YYYYMM: only when it cannot be both
+        return (
+            None if 1900 <= int(year) <= LAST_YEAR else _read_short_year(digits[:2], digits[2:4], digits[4:])
+        )
     offset = _offset(sign, zone_hours, zone_minutes) if sign else _zone_offset(zone)
     if offset is None:
         return None
@@ -165,6 +199,7 @@ def _moment(
 _ZERO: Final = timedelta()
 
 
+@lru_cache(maxsize=256)
 def _offset(sign: str, hours: str, minutes: str | None) -> timedelta | None:
     size = int(hours) * 60 + int(minutes or 0)
     if size > 14 * 60 + 59 or int(minutes or 0) > 59:
@@ -279,9 +314,15 @@ def _read_words(text: str) -> datetime | None:
         lower = word.lower()
         if word.isdigit():
             left.append(word)
-        elif lower in _MONTHS and month is None and not (lower in _WEEKDAYS and _names_month_later(text, word)):
+        elif (
+            lower in _MONTHS and month is None and not (lower in _WEEKDAYS and _names_month_later(text, word))
+        ):
             month = _MONTHS[lower]
-        elif lower in _WEEKDAYS or lower in _NOISE or (lower == "at" and not text.rstrip().lower().endswith("at")):
+        elif (
+            lower in _WEEKDAYS
+            or lower in _NOISE
+            or (lower == "at" and not text.rstrip().lower().endswith("at"))
+        ):
             continue
         elif lower in _ZONES:
             zone = timedelta(minutes=_ZONES[lower]) if zone is None else zone  # "-0700 MST" says it twice
@@ -321,7 +362,9 @@ def _year_and_day(numbers: list[str]) -> tuple[int, int]:
             raise ValueError(numbers)
 
 
-def _read_numbers(match: re.Match[str], weekday: int | None, *, american: bool) -> tuple[int, int, int] | None:
+def _read_numbers(
+    match: re.Match[str], weekday: int | None, *, american: bool
+) -> tuple[int, int, int] | None:
     """Three numbers as (year, month, day), if only one reading of them is possible."""
     first, second, third = match.groups()
     if len(third) == 3:

@@ -56,7 +56,8 @@ class Scope:
 
     def children(self, element: Element) -> Children:
         """The children of `element` by canonical name, each list in document order."""
-        names, found = self.names, {}
+        names = self.names
+        found: Children = {}
         for child in element:
             name = names[child.tag]
             if name in found:
@@ -109,7 +110,9 @@ def inner_markup(element: Element) -> str:
     """What is inside `element` as HTML, its own tag left out."""
     markup = etree.tostring(element, method="html", encoding="unicode", with_tail=False)
     if _PREFIXED_TAG.search(markup):  # HTML would not know `xhtml:p`
-        markup = etree.tostring(_without_prefixes(element), method="html", encoding="unicode", with_tail=False)
+        markup = etree.tostring(
+            _without_prefixes(element), method="html", encoding="unicode", with_tail=False
+        )
     start = _FIRST_TAG.match(markup)
     markup = markup[start.end() if start else 0 : markup.rfind("</")]
     if " xmlns" in markup:
@@ -133,11 +136,17 @@ def _markup_of(element: Element) -> tuple[str, bool]:
         if kind == "text" and mode != "xml":  # says text, holds tags
             return inner_markup(element), True
         only = element[0] if len(element) == 1 and not (element.text or "").strip() else None
-        if only is not None and etree.QName(only).localname.lower() == "div" and not (only.tail or "").strip():
+        if (
+            only is not None
+            and etree.QName(only).localname.lower() == "div"
+            and not (only.tail or "").strip()
+        ):
             element = only  # Atom's wrapper is no part of the content
         return inner_markup(element), True
     text = (element.text or "").strip()
-    if mode == "base64" or (kind and "/" in kind and not kind.startswith("text/") and kind not in _XHTML_TYPES):
+    if mode == "base64" or (
+        kind and "/" in kind and not kind.startswith("text/") and kind not in _XHTML_TYPES
+    ):
         decoded = _decode_base64(text)
         if decoded is not None:
             return decoded, kind != "text/plain"
@@ -181,10 +190,12 @@ def rss_body(scope: Scope, element: Element) -> str | None:
 
 
 def first_title(children: Children, *names: str) -> str:
-    for element in pick(children, *names):
-        title = atom_title(element) if element.get("type") or element.get("mode") else rss_title(element)
-        if title:
-            return title
+    for name in names:
+        if name in children:
+            for element in children[name]:
+                is_construct = element.get("type") or element.get("mode")
+                if title := atom_title(element) if is_construct else rss_title(element):
+                    return title
     return ""
 
 

@@ -63,7 +63,9 @@ def _load(data: bytes, content_type: str | None) -> Any:
     try:
         return orjson.loads(text.encode("utf-8", "replace"))
     except orjson.JSONDecodeError as error:
-        raise ParseError("The JSON is damaged: {reason}.", kind=FailureKind.MALFORMED, reason=error.msg) from None
+        raise ParseError(
+            "The JSON is damaged: {reason}.", kind=FailureKind.MALFORMED, reason=error.msg
+        ) from None
 
 
 def _read_item(item: Object, base: str | None, feed_authors: tuple[Person, ...]) -> Entry:
@@ -140,7 +142,7 @@ def _attachments(holder: Object, key: str, base: str | None) -> list[Enclosure]:
     return [
         Enclosure(
             url=url,
-            media_type=_text(attachment, "mime_type"),
+            media_type=_media_type(attachment),
             length=_count(attachment, "size_in_bytes"),
             title=_text(attachment, "title"),
             duration_seconds=_seconds(attachment, "duration_in_seconds"),
@@ -148,6 +150,11 @@ def _attachments(holder: Object, key: str, base: str | None) -> list[Enclosure]:
         for attachment in _objects(holder, key)
         if (url := join(base, _text(attachment, "url")))
     ]
+
+
+def _media_type(attachment: Object) -> str | None:
+    kind = _text(attachment, "mime_type")
+    return None if kind == "application/octet-stream" else kind  # "some bytes" says nothing
 
 
 def _hints(own: Object) -> Hints:
@@ -163,7 +170,9 @@ def _integers(holder: Object, key: str, largest: int) -> tuple[int, ...]:
     values = holder.get(key)
     if not isinstance(values, list):
         return ()
-    return tuple(sorted({v for v in values if isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= largest}))
+    return tuple(
+        sorted({v for v in values if isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= largest})
+    )
 
 
 def _text(holder: Object, key: str) -> str | None:

@@ -136,5 +136,7 @@ def entry_transcripts(scope: Scope, children: Children) -> tuple[Enclosure, ...]
     for element in pick(children, "podcast:transcript"):
         if url := scope.attribute_link(element, "url", "href"):
             language = (element.get("language") or "").strip() or None
-            found.append(Enclosure(url=url, media_type=(element.get("type") or "").strip() or None, title=language))
+            found.append(
+                Enclosure(url=url, media_type=(element.get("type") or "").strip() or None, title=language)
+            )
     return tuple(found)

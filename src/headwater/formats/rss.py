@@ -51,6 +51,10 @@ _AUTHOR_NAMES: Final = (
     ("googleplay:author",),
     ("dc:contributor", "atom:contributor", "dc:publisher"),
 )
+# Which of the two dc:date is, nobody says.
+_PUBLISHED: Final = ("pubdate", *ATOM_DATES_PUBLISHED, "dc:date", "date")
+_UPDATED: Final = (*ATOM_DATES_UPDATED, "lastbuilddate", "dc:date", "date")
+_NO_LINKS: Final = Links()
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 
 
@@ -99,11 +103,14 @@ def _read_channel(
     if not atom_people and not any(people):
         people = [read_person_text(text) for text in _texts(channel, "dc:publisher", "webmaster")]
     description = next(
-        (body for e in pick(channel, "description", "tagline", "abstract") if (body := rss_body(scope, e))), None
+        (body for e in pick(channel, "description", "tagline", "abstract") if (body := rss_body(scope, e))),
+        None,
     ) or next(
         (body for e in pick(channel, "atom:subtitle", "atom:tagline") if (body := atom_body(scope, e))), None
     )
-    if description is None and (plain := first_text(channel, "dc:description", "itunes:summary", "itunes:subtitle")):
+    if description is None and (
+        plain := first_text(channel, "dc:description", "itunes:summary", "itunes:subtitle")
+    ):
         description = escape_text(plain)
     return Feed(
         format=format_name,
@@ -131,7 +138,8 @@ def _read_channel(
 def read_item(scope: Scope, item: Element) -> Entry:
     """One item."""
     children = scope.children(item)
-    links = read_links(scope, pick(children, "atom:link", "link")) if _has_atom_links(children) else Links()
+    vocabularies = scope.names.prefixes
+    links = read_links(scope, pick(children, "atom:link", "link")) if _has_atom_links(children) else _NO_LINKS
     identifier, permalink = _guid(children)
     about = (item.get(f"{_RDF}about") or item.get("about") or "").strip() or None
     link = _plain_link(scope, children) or links.alternate or permalink
@@ -139,16 +147,15 @@ def read_item(scope: Scope, item: Element) -> Entry:
         link = about
     if link is None and (href := item.get("href") or item.get("HREF")):  # CDF
         link = scope.link(item, href)
-    files = merge_files(_files(scope, children, links), entry_duration(children))
+    files = _files(scope, children, links)
     source_title, source_url = _source(scope, children)
     return Entry(
         id=identifier or about or first_text(children, "dc:identifier"),
         link=link,
         title=_item_title(scope, children),
         authors=_item_authors(scope, children),
-        published=_first_date(children, "pubdate", *ATOM_DATES_PUBLISHED, "dc:date", "date"),  # which of the two it is, nobody says
-        updated=_first_date(children, *ATOM_DATES_UPDATED, "lastbuilddate", "dc:date", "date")
-        or parse_date(item.get("lastmod") or item.get("LASTMOD")),
+        published=_first_date(children, *_PUBLISHED),
+        updated=_first_date(children, *_UPDATED) or parse_date(item.get("lastmod") or item.get("LASTMOD")),
         summary=_summary(scope, children),
         content=_content(scope, children),
         categories=_categories(children),
@@ -160,8 +167,8 @@ def read_item(scope: Scope, item: Element) -> Entry:
         comments_count=positive_integer(first_text(children, "slash:comments", "thr:total")),
         source_title=source_title,
         source_url=source_url,
-        chapters=entry_chapters(scope, children),
-        transcripts=entry_transcripts(scope, children),
+        chapters=entry_chapters(scope, children) if "podcast" in vocabularies else None,
+        transcripts=entry_transcripts(scope, children) if "podcast" in vocabularies else (),
     )
 
 
@@ -173,7 +180,10 @@ def _item_title(scope: Scope, children: Children) -> str:
     title = first_title(children, "title", "atom:title", "dc:title", "itunes:title")
     if title or "media" not in scope.names.prefixes:
         return title
-    return next((found for inner in media_children(scope, children) if (found := first_title(inner, "media:title"))), "")
+    return next(
+        (found for inner in media_children(scope, children) if (found := first_title(inner, "media:title"))),
+        "",
+    )
 
 
 def _texts(children: Children, *names: str) -> Iterator[str]:
@@ -203,7 +213,9 @@ def _guid(children: Children) -> tuple[str | None, str | None]:
     for element in pick(children, "guid", "atom:id", "id"):
         if not (text := inner_text(element)):
             continue
-        is_permalink = (element.get("isPermaLink") or element.get("ispermalink") or "true").strip().lower() != "false"
+        is_permalink = (
+            element.get("isPermaLink") or element.get("ispermalink") or "true"
+        ).strip().lower() != "false"
         if is_permalink and text.lower().startswith(("http://", "https://")) and " " not in text:
             return text, text
         return text, None
@@ -217,7 +229,9 @@ def _item_authors(scope: Scope, children: Children) -> tuple[Person, ...]:
             return people
     if "media" in scope.names.prefixes:
         return unique_persons(
-            read_person_text(text) for inner in media_children(scope, children) for text in _texts(inner, "media:credit")
+            read_person_text(text)
+            for inner in media_children(scope, children)
+            for text in _texts(inner, "media:credit")
         )
     return ()
 
@@ -233,9 +247,11 @@ def _author(scope: Scope, element: Element) -> Person | None:
 
 
 def _first_date(children: Children, *names: str) -> datetime | None:
-    for element in pick(children, *names):
-        if moment := parse_date(inner_text(element)):
-            return moment
+    for name in names:
+        if name in children:
+            for element in children[name]:
+                if moment := parse_date(inner_text(element)):
+                    return moment
     return None
 
 
@@ -276,8 +292,14 @@ def _categories(children: Children) -> tuple[str, ...]:
     )
 
 
-def _files(scope: Scope, children: Children, links: Links) -> Iterator[Enclosure]:
-    for element in pick(children, "enclosure"):
+def _files(scope: Scope, children: Children, links: Links) -> tuple[Enclosure, ...]:
+    if "enclosure" not in children and not links.enclosures and "media" not in scope.names.prefixes:
+        return ()
+    return merge_files(_each_file(scope, children, links), entry_duration(children))
+
+
+def _each_file(scope: Scope, children: Children, links: Links) -> Iterator[Enclosure]:
+    for element in children.get("enclosure", ()):
         if url := scope.attribute_link(element, "url", "href", "link") or scope.link(element, element.text):
             yield Enclosure(
                 url=url,
@@ -303,7 +325,9 @@ def _source(scope: Scope, children: Children) -> tuple[str | None, str | None]:
 def _channel_image(scope: Scope, channel: Children, top: Children) -> str | None:
     for element in pick(channel, "image"):
         inner = scope.children(element)
-        if url := scope.link(element, first_text(inner, "url")) or scope.attribute_link(element, "href", f"{_RDF}resource"):
+        if url := scope.link(element, first_text(inner, "url")) or scope.attribute_link(
+            element, "href", f"{_RDF}resource"
+        ):
             return url
     for element in pick(top, "image"):
         if url := scope.link(element, first_text(scope.children(element), "url")):
