@@ -52,7 +52,13 @@ ATOM_DATES_PUBLISHED: Final = (
 ATOM_DATES_UPDATED: Final = ("atom:updated", "atom:modified", "dcterms:modified")
 _IANA: Final = "http://www.iana.org/assignments/relation/"
 _PAGE_TYPES: Final = ("", "text/html", "application/xhtml+xml")
-_FEED_TYPES: Final = ("application/atom+xml", "application/rss+xml", "application/rdf+xml", "text/xml", "application/xml")
+_FEED_TYPES: Final = (
+    "application/atom+xml",
+    "application/rss+xml",
+    "application/rdf+xml",
+    "text/xml",
+    "application/xml",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,11 @@ def read_links(scope: Scope, elements: Iterable[Element]) -> Links:
         href = scope.attribute_link(element, "href")
         if href is None:
             # Some write Atom's link as RSS's.
-            href = scope.link(element, inner_text(element)) if element.get("rel") in (None, "alternate") else None
+            href = (
+                scope.link(element, inner_text(element))
+                if element.get("rel") in (None, "alternate")
+                else None
+            )
             if href is None:
                 continue
         kind = (element.get("type") or "").strip().lower()
@@ -128,6 +138,7 @@ def read_atom(scope: Scope, root: Element, format_name: str) -> Feed:
     links = read_links(scope, pick(children, "atom:link", "link"))
     if scope.base is None and (base := links.self_link or links.alternate) and is_absolute(base):
         scope = Scope(scope.names, base, scope.has_xml_base)
+    authors = _people(scope, children)
     return Feed(
         format=format_name,
         title=_title(children),
@@ -137,34 +148,37 @@ def read_atom(scope: Scope, root: Element, format_name: str) -> Feed:
         language=language_of(root) or first_text(children, "atom:language", "dc:language"),
         icon=_address(scope, children, "atom:icon"),
         image=_address(scope, children, "atom:logo", "itunes:image", "media:thumbnail"),
-        authors=_people(scope, children),
+        authors=authors,
         categories=_categories(children),
         generator=first_text(children, "atom:generator"),
         rights=first_text(children, "atom:rights", "atom:copyright", "dc:rights"),
-        published=_date(children, *ATOM_DATES_PUBLISHED, "atom:pubdate"),
+        published=_date(children, *ATOM_DATES_PUBLISHED, "atom:pubdate", "pubdate"),
         updated=_date(children, *ATOM_DATES_UPDATED, "dc:date", "atom:lastbuilddate"),
         self_link=links.self_link,
         next_link=links.next_link,
         hub_links=links.hubs,
         hints=read_hints(scope, children),
-        entries=tuple(read_entry(scope, entry) for entry in pick(children, "atom:entry", "atom:item", "item")),
+        entries=tuple(
+            read_entry(scope, entry, authors) for entry in pick(children, "atom:entry", "atom:item", "item")
+        ),
     )
 
 
-def read_entry(scope: Scope, entry: Element) -> Entry:
-    """One entry."""
+def read_entry(scope: Scope, entry: Element, feed_authors: tuple[Person, ...] = ()) -> Entry:
+    """One entry. Without authors of its own it has those of its source, else those of the feed (RFC 4287, 4.2.1)."""
     children = scope.children(entry)
     links = read_links(scope, pick(children, "atom:link", "link"))
     files = merge_files(_files(scope, children, links), entry_duration(children))
     source_title, source_url = _source(scope, children)
     return Entry(
-        id=first_text(children, "atom:id", "atom:guid", "guid", "dc:identifier"),
+        id=_identifier(scope, children),
         link=links.alternate or _content_source(scope, children),
         title=_title(children) or _media_title(scope, children),
-        authors=_people(scope, children),
+        authors=_people(scope, children) or _source_authors(scope, children) or feed_authors,
         published=_date(children, *ATOM_DATES_PUBLISHED, "atom:pubdate", "pubdate"),
         updated=_date(children, *ATOM_DATES_UPDATED, "dc:date"),
-        summary=_body(scope, children, "atom:summary", "atom:description", "description") or _media_text(scope, children),
+        summary=_body(scope, children, "atom:summary", "atom:description", "description")
+        or _media_text(scope, children),
         content=_body(scope, children, "atom:content", "content:encoded", "xhtml:body"),
         categories=_categories(children),
         enclosures=files,
@@ -175,9 +189,24 @@ def read_entry(scope: Scope, entry: Element) -> Entry:
         comments_count=positive_integer(first_text(children, "thr:total", "slash:comments")),
         source_title=source_title,
         source_url=source_url,
-        chapters=entry_chapters(scope, children),
-        transcripts=entry_transcripts(scope, children),
+        chapters=entry_chapters(scope, children) if "podcast" in scope.names.prefixes else None,
+        transcripts=entry_transcripts(scope, children) if "podcast" in scope.names.prefixes else (),
     )
+
+
+def _identifier(scope: Scope, children: Children) -> str | None:
+    """The id as written. Only the document's own xml:base completes a relative one: with the address of the
+    document it would change whenever the feed moves."""
+    for element in pick(children, "atom:id", "atom:guid", "guid", "dc:identifier"):
+        if text := inner_text(element):
+            return text if not scope.has_xml_base or is_absolute(text) else scope.declared_link(element, text)
+    return None
+
+
+def _source_authors(scope: Scope, children: Children) -> tuple[Person, ...]:
+    for element in pick(children, "atom:source"):
+        return _people(scope, scope.children(element))
+    return ()
 
 
 def _title(children: Children) -> str:
@@ -185,11 +214,13 @@ def _title(children: Children) -> str:
 
 
 def _media_title(scope: Scope, children: Children) -> str:
-    return next((t for inner in media_children(scope, children) if (t := first_title(inner, "media:title"))), "")
+    return next(
+        (t for inner in media_children(scope, children) if (t := first_title(inner, "media:title"))), ""
+    )
 
 
 def _media_text(scope: Scope, children: Children) -> str | None:
-    if not any(name.startswith("media:") for name in children):
+    if "media" not in scope.names.prefixes:
         return None
     for inner in media_children(scope, children):
         if text := first_text(inner, "media:description"):
@@ -214,16 +245,23 @@ def _content_source(scope: Scope, children: Children) -> str | None:
 
 
 def _people(scope: Scope, children: Children) -> tuple[Person, ...]:
-    for names in (("atom:author", "author"), ("dc:creator",), ("itunes:author",), ("atom:contributor", "dc:contributor")):
+    for names in (
+        ("atom:author", "author"),
+        ("dc:creator",),
+        ("itunes:author",),
+        ("atom:contributor", "dc:contributor"),
+    ):
         if people := unique_persons(read_atom_person(scope, element) for element in pick(children, *names)):
             return people
     return ()
 
 
 def _date(children: Children, *names: str) -> datetime | None:
-    for element in pick(children, *names):
-        if moment := parse_date(inner_text(element)):
-            return moment
+    for name in names:
+        if name in children:
+            for element in children[name]:
+                if moment := parse_date(inner_text(element)):
+                    return moment
     return None
 
 

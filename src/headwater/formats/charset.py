@@ -47,7 +47,13 @@ _SUPERSETS: Final = {
     "johab": "johab",
     "big5": "big5hkscs",
 }
-_ALIASES: Final = {"x-sjis": "cp932", "x-gbk": "gb18030", "x-euc-jp": "euc_jp", "x-mac-roman": "mac-roman", "utf8": "utf-8"}
+_ALIASES: Final = {
+    "x-sjis": "cp932",
+    "x-gbk": "gb18030",
+    "x-euc-jp": "euc_jp",
+    "x-mac-roman": "mac-roman",
+    "utf8": "utf-8",
+}
 _DECLARATION = re.compile(rb"""<\?xml\b[^>]*?\bencoding\s*=\s*["']?\s*([A-Za-z0-9._:-]+)""", re.IGNORECASE)
 _HEADER = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9._:-]+)""", re.IGNORECASE)
 _DECLARATION_WITHIN: Final = 2048
@@ -127,7 +133,9 @@ def decode(data: bytes, content_type: str | None = None) -> Decoded:
     return _decode_damaged(data, claimed)
 
 
-_ANY_BYTES: Final = frozenset(("cp1252", "cp1254", "iso8859-15", "iso8859-2", "koi8-r", "cp1251", "mac-roman"))
+_ANY_BYTES: Final = frozenset(
+    ("cp1252", "cp1254", "iso8859-15", "iso8859-2", "koi8-r", "cp1251", "mac-roman")
+)
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -6,7 +6,7 @@ of: a wrong date is worse than none. It never asks a clock.
 
 import re
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -48,7 +48,7 @@ _WEEKDAYS: Final = frozenset(
     "mon monday tue tues tuesday wed wednes wednesday weds thu thur thurs thursday fri friday sat saturday sun sunday"
     " mo montag di dienstag mi mittwoch do donnerstag fr freitag sa samstag sonnabend so sonntag"
     " lun lundi lunes lunedì lunedi mardi martes martedì martedi mer mercredi miércoles miercoles mié mie mercoledì"
-    " jeu jeudi jue jueves gio giovedì ven vendredi viernes vie venerdì sam samedi sáb sab sábado sabado sabato"
+    " mar jeu jeudi jue jueves gio giovedì ven vendredi viernes vie venerdì sam samedi sáb sab sábado sabado sabato"
     " dim dimanche dom domingo domenica segunda seg terça ter quarta qua quinta qui sexta sex"
     " ma di wo vr za zo maandag dinsdag woensdag donderdag vrijdag zaterdag zondag"
     " пн вт ср чт пт сб вс pon wt śr czw pt sob niedz nd"
@@ -59,11 +59,39 @@ _WEEKDAYS: Final = frozenset(
 # RFC 822 zones, then those that mean one thing wherever feeds use them. Minutes east of Greenwich.
 _ZONES: Final = {
     **dict.fromkeys(("ut", "utc", "gmt", "z", "uct", "wet", "zulu"), 0),
-    **{"est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt": -360, "pst": -480, "pdt": -420},
+    **{
+        "est": -300,
+        "edt": -240,
+        "cst": -360,
+        "cdt": -300,
+        "mst": -420,
+        "mdt": -360,
+        "pst": -480,
+        "pdt": -420,
+    },
     # Bare "eastern time" and its like: the season is unknown, standard time is meant.
     **{"et": -300, "ct": -360, "mt": -420, "pt": -480, "at": -240},
-    **{"ast": -240, "adt": -180, "nst": -210, "ndt": -150, "akst": -540, "akdt": -480, "hst": -600, "hdt": -540},
-    **{"bst": 60, "west": 60, "cet": 60, "met": 60, "mez": 60, "cest": 120, "mest": 120, "mesz": 120, "eet": 120},
+    **{
+        "ast": -240,
+        "adt": -180,
+        "nst": -210,
+        "ndt": -150,
+        "akst": -540,
+        "akdt": -480,
+        "hst": -600,
+        "hdt": -540,
+    },
+    **{
+        "bst": 60,
+        "west": 60,
+        "cet": 60,
+        "met": 60,
+        "mez": 60,
+        "cest": 120,
+        "mest": 120,
+        "mesz": 120,
+        "eet": 120,
+    },
     **{"eest": 180, "msk": 180, "msd": 240, "kst": 540, "jst": 540, "hkt": 480, "sgt": 480, "awst": 480},
     **{"acst": 570, "acdt": 630, "aest": 600, "aedt": 660, "nzst": 720, "nzdt": 780, "sast": 120, "pkt": 300},
     "brt": -180,
@@ -76,12 +104,14 @@ _RFC822 = re.compile(
     r"(?:\.\d+)?\s*(?:([+-])(\d{2}):?(\d{2})|([A-Za-z]{1,5}))?\s*\Z"
 )
 _ISO = re.compile(
-    r"\s*([+-]?\d{4})(?:-?(\d{2})(?:-?(\d{2})(?:(?:\s*[Tt]\s*|\s+)(\d{1,2})(?::?(\d{2})(?::?(\d{2})(?:[.,]\d+)?)?)?"
+    r"\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2})(?:(?:\s*[Tt]\s*|\s+)(\d{1,2})(?::?(\d{2})(?::?(\d{2})(?:[.,]\d+)?)?)?"
     r"\s*(?:[zZ]|(?:UTC|GMT)?\s*([+-])\s*(\d{1,2})(?::?(\d{2}))?Z?|([A-Za-z]{2,5}))?)?)?)?\s*\Z"
 )
 _ISO_SHORT_YEAR = re.compile(r"\s*(\d{2})-(\d{2})-(\d{2})\s*\Z")
-_ISO_ORDINAL = re.compile(r"\s*(\d{4})-?(\d{3})\s*\Z")
+_ISO_TRUNCATED = re.compile(r"\s*-(\d{2})-?(\d{2})\s*\Z")  # year of the century and month
+_ISO_ORDINAL = re.compile(r"\s*(\d{4}|\d{2})-?(\d{3})\s*\Z")
 _ISO_WEEK = re.compile(r"\s*(\d{4})-?[Ww](\d{2})(?:-?([1-7]))?\s*\Z")
+_ISO_DIGITS = re.compile(r"\s*(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})\s*\Z")
 _EPOCH = re.compile(r"\s*(\d{9,10}|\d{12,13})(?:\.\d+)?\s*\Z")
 _COMMENT = re.compile(r"\([^()]*\)")
 _EAST_ASIAN = re.compile(
@@ -90,15 +120,20 @@ _EAST_ASIAN = re.compile(
     r"\s*([+-]\d{2}:?\d{2}|[A-Za-z]{1,5})?\s*\Z"
 )
 _KOREAN_ISO = re.compile(r"\s*(\d{4})-(\d{2})-(\d{2})\s+(오전|오후)\s+(\d{1,2}):(\d{2}):(\d{2})\s*\Z")
-_SLASHED = re.compile(r"(?<!\d)(\d{1,4})/(\d{1,2})/(\d{2,4})(?!\d)")
+_YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
+_SLASHED = re.compile(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{2,4})(?!\d)")
+_SPACED = re.compile(r"(?<![\d:+-])(\d{1,2})\s(\d{1,2})\s(\d{4})(?![\d:])")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4}|\d{2})(?![\d.])")
-_CLOCK = re.compile(r"(?<![\d:+-])(\d{1,2})[:.](\d{2})(?:[:.](\d{2})(?:[.,]\d+)?)?(?![\d:])")
+_CLOCK = re.compile(r"(?<![\d:+-])(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?![\d:])")
 _MERIDIEM = re.compile(r"(?<=[\d\s])([ap])\.?\s?m\b\.?", re.IGNORECASE)
-_OFFSET = re.compile(r"(?:(?<=\s)|(?<=[a-z]))(?:gmt|utc|z)?\s*([+-])\s?(\d{1,2}):?(\d{2})?(?:\s*z)?\s*\Z", re.IGNORECASE)
-_OLSON = re.compile(r"\b([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_-]+){1,2})\b")
+_OFFSET = re.compile(
+    r"(?:\b(?:gmt|utc|z)\s?|(?<=\s))([+-])\s?(\d{1,2}):?(\d{2})?(?![\d:])(?:\s*z\b)?", re.IGNORECASE
+)
+_OLSON = re.compile(r"\b([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z0-9_+-]+){1,2})")
 _ORDINAL_DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th|er|º|ª)\b", re.IGNORECASE)
 _WORDS = re.compile(r"[^\W\d_]+|\d+", re.UNICODE)
-_NOISE: Final = frozenset(("at", "de", "del", "of", "the", "um", "à", "den", "le", "г", "o'clock", "uhr", "v", "kl"))
+_NOISE: Final = frozenset(("de", "del", "of", "the", "um", "à", "den", "le", "г", "uhr", "v", "kl", "t"))
+_WEEKDAY_NUMBERS: Final = {"mon": 0, "tue": 1, "wed": 2, "thu": 3, "fri": 4, "sat": 5, "sun": 6}
 
 
 def parse_date(text: str | None) -> datetime | None:
@@ -109,10 +144,9 @@ def parse_date(text: str | None) -> datetime | None:
         day, name, year, hour, minute, second, sign, zone_hours, zone_minutes, zone = match.groups()
         month = _MONTHS.get(name.lower())
         offset = _offset(sign, zone_hours, zone_minutes) if sign else _zone_offset(zone)
-        if month is None or offset is None:
-            return None
-        return _moment(int(year), month, int(day), int(hour), int(minute), int(second or 0), offset)
-    if match := _ISO.match(text):
+        if month is not None and offset is not None:
+            return _moment(int(year), month, int(day), int(hour), int(minute), int(second or 0), offset)
+    elif (match := _ISO.match(text)) and not _is_meridiem(match):
         return _read_iso(match)
     try:
         return _read_uncommon(text.strip())
@@ -120,12 +154,18 @@ def parse_date(text: str | None) -> datetime | None:
         return None
 
 
+def _is_meridiem(iso: re.Match[str]) -> bool:
+    return (iso[10] or "").lower() in ("am", "pm")
+
+
 def _read_iso(match: re.Match[str]) -> datetime | None:
     year, month, day, hour, minute, second, sign, zone_hours, zone_minutes, zone = match.groups()
-    if year[0] in "+-":
-        return None
-    if (digits := match[0].strip()).isdigit() and len(digits) == 6:  # YYMMDD, or YYYYMM: only when it cannot be both
-        return None if 1900 <= int(year) <= LAST_YEAR else _read_short_year(digits[:2], digits[2:4], digits[4:])
+    if (digits := match[0].strip()).isdigit() and len(
+        digits
+    ) == 6:  # YYMMDD, or YYYYMM: only when it cannot be both
+        return (
+            None if 1900 <= int(year) <= LAST_YEAR else _read_short_year(digits[:2], digits[2:4], digits[4:])
+        )
     offset = _offset(sign, zone_hours, zone_minutes) if sign else _zone_offset(zone)
     if offset is None:
         return None
@@ -159,6 +199,7 @@ def _moment(
 _ZERO: Final = timedelta()
 
 
+@lru_cache(maxsize=256)
 def _offset(sign: str, hours: str, minutes: str | None) -> timedelta | None:
     size = int(hours) * 60 + int(minutes or 0)
     if size > 14 * 60 + 59 or int(minutes or 0) > 59:
@@ -188,14 +229,18 @@ def _read_uncommon(text: str) -> datetime | None:
         if seconds >= 10**11:
             seconds //= 1000
         return datetime.fromtimestamp(seconds, UTC)
+    if match := _ISO_DIGITS.match(text):
+        year, month, day, hour, minute, second = map(int, match.groups())
+        return _moment(year, month, day, hour, minute, second, _ZERO)
     if match := _ISO_SHORT_YEAR.match(text):
         return _read_short_year(match[1], match[2], match[3])
+    if match := _ISO_TRUNCATED.match(text):
+        return _read_short_year(match[1], match[2], "1")
     if match := _ISO_ORDINAL.match(text):
-        if not 1 <= int(match[2]) <= 366:
-            return None
-        moment = _moment(int(match[1]), 1, 1, 0, 0, 0, _ZERO)
-        moment = moment and moment + timedelta(days=int(match[2]) - 1)
-        return moment if moment and moment.year == int(match[1]) else None
+        year = _full_year(match[1])
+        first = _moment(year, 1, 1, 0, 0, 0, _ZERO)
+        moment = first and first + timedelta(days=int(match[2]) - 1)
+        return moment if moment and moment.year == year else None
     if match := _ISO_WEEK.match(text):
         return datetime.fromisocalendar(int(match[1]), int(match[2]), int(match[3] or 1)).replace(tzinfo=UTC)
     if match := _EAST_ASIAN.match(text):
@@ -229,65 +274,73 @@ def _read_words(text: str) -> datetime | None:
     previous = None
     while previous != text:  # comments may nest
         previous, text = text, _COMMENT.sub(" ", text)
-    offset: timedelta | ZoneInfo | None = _ZERO
-    zone_known = False
+    zone: timedelta | ZoneInfo | None = None
     if (match := _OLSON.search(text)) and match[1] in _olson_zones():
-        offset, zone_known = ZoneInfo(match[1]), True
-        text = text[: match.start()] + " " + text[match.end() :]
+        zone, text = ZoneInfo(match[1]), _cut(text, match)
     hour = minute = second = 0
     meridiem = _MERIDIEM.search(text)
-    if meridiem:
-        text = text[: meridiem.start()] + " " + text[meridiem.end() :]
-    clock = _CLOCK.search(text) if ":" in text else None
-    day = month = year = None
-    if clock is None or not (":" in clock[0]):
-        clock = next((m for m in _CLOCK.finditer(text) if ":" in m[0]), None)
-    if clock:
+    text = _cut(text, meridiem) if meridiem else text
+    if clock := _CLOCK.search(text):
         hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
-        rest = text[clock.end() :]
-        if not zone_known and (match := _OFFSET.search(" " + rest)):
-            offset, zone_known = _offset(match[1], match[2], match[3]), True
-            rest = (" " + rest)[: match.start()]
-        text = text[: clock.start()].removesuffix("T").removesuffix("t") + " " + rest
-    elif meridiem:
-        return None
+        before, after = text[: clock.start()], text[clock.end() :]
+        if zone is None and (match := _OFFSET.search(" " + after)):
+            zone = _offset(match[1], match[2], match[3])
+            if zone is None:
+                return None
+            after = _cut(" " + after, match)
+        text = f"{before} {after}"
     if meridiem:
-        if not 1 <= hour <= 12 and not (hour < 24 and meridiem[1] in "pP"):
+        if not clock or hour > 23 or (hour == 0 and meridiem[1] in "pP"):
             return None
         hour = _twelve_hours(hour, meridiem[1].lower())
-    if match := _SLASHED.search(text):
-        numbers = _read_slashed(match, american=bool(meridiem))
+    weekday = next((_WEEKDAY_NUMBERS.get(word[:3].lower()) for word in _WORDS.findall(text)), None)
+    year = month = day = None
+    if match := _YEAR_FIRST.search(text):
+        (year, month, day), text = (int(match[1]), int(match[2]), int(match[3])), _cut(text, match)
+    elif match := _SLASHED.search(text):
+        numbers = _read_numbers(match, weekday, american=bool(meridiem))
         if numbers is None:
             return None
-        year, month, day = numbers
-        text = text[: match.start()] + " " + text[match.end() :]
+        (year, month, day), text = numbers, _cut(text, match)
     elif match := _DOTTED.search(text):
-        day, month, year = int(match[1]), int(match[2]), _full_year(match[3])
-        text = text[: match.start()] + " " + text[match.end() :]
-    numbers_left: list[str] = []
+        (day, month, year), text = (int(match[1]), int(match[2]), _full_year(match[3])), _cut(text, match)
+    elif match := _SPACED.search(text):
+        numbers = _read_numbers(match, weekday, american=False)
+        if numbers is None:
+            return None
+        (year, month, day), text = numbers, _cut(text, match)
+    left: list[str] = []
     for word in _WORDS.findall(_ORDINAL_DAY.sub(r"\1", text)):
         lower = word.lower()
         if word.isdigit():
-            numbers_left.append(word)
-        elif lower in _MONTHS and month is None and not (lower in _WEEKDAYS and _names_month_later(text, word)):
+            left.append(word)
+        elif (
+            lower in _MONTHS and month is None and not (lower in _WEEKDAYS and _names_month_later(text, word))
+        ):
             month = _MONTHS[lower]
-        elif lower in _WEEKDAYS or lower in _NOISE and not zone_known and lower != "at":
+        elif (
+            lower in _WEEKDAYS
+            or lower in _NOISE
+            or (lower == "at" and not text.rstrip().lower().endswith("at"))
+        ):
             continue
-        elif lower == "t" or (lower == "at" and not (clock and text.rstrip().lower().endswith("at"))):
-            continue
-        elif not zone_known and (found := _zone_offset(lower)) is not None:
-            offset, zone_known = found, True
-        elif lower not in ("gmt", "utc", "z", "ut"):  # "+0000 GMT" says it twice
+        elif lower in _ZONES:
+            zone = timedelta(minutes=_ZONES[lower]) if zone is None else zone  # "-0700 MST" says it twice
+        else:
             return None
     if year is None:
-        if month is None or len(numbers_left) != 2:
+        if clock and len(left) < 2:
             return None
-        year, day = _year_and_day(numbers_left)
-    elif numbers_left:
+        year, day = _year_and_day(left)
+    elif left:
         return None
-    if offset is None or month is None or day is None:
+    if month is None or day is None:
         return None
-    return _moment(year, month, day, hour, minute, second, offset)
+    return _moment(year, month, day, hour, minute, second, _ZERO if zone is None else zone)
+
+
+def _cut(text: str, match: re.Match[str]) -> str:
+    return f"{text[: match.start()]} {text[match.end() :]}"
 
 
 def _names_month_later(text: str, word: str) -> bool:
@@ -297,30 +350,41 @@ def _names_month_later(text: str, word: str) -> bool:
 
 
 def _year_and_day(numbers: list[str]) -> tuple[int, int]:
-    first, second = numbers
-    if len(first) == 4 and len(second) <= 2:
-        return int(first), int(second)
-    if len(first) > 2:
-        raise ValueError(first)
-    if len(second) == 4:
-        return int(second), int(first)
-    if len(second) == 2:
-        return _full_year(second), int(first)
-    raise ValueError(second)
+    """Beside the name of a month: a year alone, or a year and a day."""
+    match [len(number) for number in numbers]:
+        case [4]:
+            return int(numbers[0]), 1
+        case [4, 1 | 2]:
+            return int(numbers[0]), int(numbers[1])
+        case [1 | 2, 4 | 2]:
+            return _full_year(numbers[1]), int(numbers[0])
+        case _:
+            raise ValueError(numbers)
 
 
-def _read_slashed(match: re.Match[str], *, american: bool) -> tuple[int, int, int] | None:
+def _read_numbers(
+    match: re.Match[str], weekday: int | None, *, american: bool
+) -> tuple[int, int, int] | None:
+    """Three numbers as (year, month, day), if only one reading of them is possible."""
     first, second, third = match.groups()
-    if len(first) == 4:
-        return (int(first), int(second), int(third)) if len(third) <= 2 else None
-    if len(first) > 2 or len(third) == 3:
+    if len(third) == 3:
         return None
     left, right, year = int(first), int(second), _full_year(third)
-    if left > 12:
-        return year, right, left
-    if right > 12 or left == right or american:
+    readings = {(year, right, left), (year, left, right)}
+    possible = {reading for reading in readings if reading[1] <= 12}
+    if len(possible) > 1 and weekday is not None:
+        possible = {(y, m, d) for y, m, d in possible if d <= 31 and _weekday(y, m, d) == weekday}
+    if len(possible) > 1 and american:
         return year, left, right
-    return None  # 03/04/2023 is March in one country and April in the next
+    # 03/04/2023 is March in one country and April in the next.
+    return possible.pop() if len(possible) == 1 else None
+
+
+def _weekday(year: int, month: int, day: int) -> int | None:
+    try:
+        return datetime(year, month, day, tzinfo=UTC).weekday()
+    except ValueError:
+        return None
 
 
 def _read_short_year(year: str, month: str, day: str) -> datetime | None:

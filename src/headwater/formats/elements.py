@@ -7,7 +7,7 @@ person, link), never a whole format.
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,8 +23,9 @@ Children = dict[str, list[Element]]
 
 _BASE: Final = f"{{{XML_NAMESPACE}}}base"
 _LANG: Final = f"{{{XML_NAMESPACE}}}lang"
-_FIRST_XMLNS = re.compile(r"""\sxmlns(?::[A-Za-z0-9_.-]+)?="[^"]*\"""")
-_FIRST_TAG = re.compile(r"<[^<>]*>")
+_FIRST_TAG = re.compile(r"""<[^<>"']*+(?:"[^"]*+"[^<>"']*+|'[^']*+'[^<>"']*+)*+>""")
+_PREFIXED_TAG = re.compile(r"<[A-Za-z][A-Za-z0-9_.-]*+:")
+_XMLNS = re.compile(r"""(<[A-Za-z][^<>]*?)\sxmlns(?::[A-Za-z0-9_.-]+)?="[^"]*\"""")
 _HTML_TYPES: Final = frozenset(("html", "text/html", "escaped", "text/x-html"))
 _XHTML_TYPES: Final = frozenset(("xhtml", "application/xhtml+xml", "xml", "text/xml", "application/xml"))
 _EMAIL = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+\.[^\s<>()\[\],;:\".]+")
@@ -41,17 +42,22 @@ class Scope:
 
     def base_of(self, element: Element) -> str | None:
         """The base that xml:base attributes on `element` and around it make."""
-        if not self.has_xml_base:
-            return self.base
+        return self._base_of(element, self.base) if self.has_xml_base else self.base
+
+    def declared_link(self, element: Element, value: str) -> str:
+        """`value` made absolute by xml:base alone."""
+        return join(self._base_of(element, None), value) or value
+
+    def _base_of(self, element: Element, base: str | None) -> str | None:
         chain = [value for e in (element, *element.iterancestors()) if (value := e.get(_BASE))]
-        base = self.base
         for value in reversed(chain):
             base = join(base, value)
         return base
 
     def children(self, element: Element) -> Children:
         """The children of `element` by canonical name, each list in document order."""
-        names, found = self.names, {}
+        names = self.names
+        found: Children = {}
         for child in element:
             name = names[child.tag]
             if name in found:
@@ -74,10 +80,13 @@ def language_of(element: Element) -> str | None:
     return (element.get(_LANG) or "").strip() or None
 
 
-def pick(children: Children, *names: str) -> Iterator[Element]:
+def pick(children: Children, *names: str) -> Sequence[Element]:
     """The elements of these names, in the order of the names: what is asked for first is wanted most."""
+    found: list[Element] | None = None
     for name in names:
-        yield from children.get(name, ())
+        if name in children:
+            found = children[name] if found is None else found + children[name]
+    return found or ()
 
 
 def inner_text(element: Element) -> str:
@@ -90,31 +99,32 @@ def inner_text(element: Element) -> str:
 def first_text(children: Children, *names: str) -> str | None:
     """The first text of these elements that is not empty."""
     for name in names:
-        for element in children.get(name, ()):
-            if text := inner_text(element):
-                return text
+        if name in children:
+            for element in children[name]:
+                if text := inner_text(element):
+                    return text
     return None
 
 
 def inner_markup(element: Element) -> str:
     """What is inside `element` as HTML, its own tag left out."""
-    parts = [escape_text(element.text)] if element.text else []
-    for child in element:
-        markup = etree.tostring(_without_prefixes(child), method="html", encoding="unicode", with_tail=True)
-        # lxml repeats the namespaces in scope on the first tag.
-        parts.append(_FIRST_TAG.sub(lambda tag: _FIRST_XMLNS.sub("", tag[0]), markup, count=1))
-    return "".join(parts).strip()
+    markup = etree.tostring(element, method="html", encoding="unicode", with_tail=False)
+    if _PREFIXED_TAG.search(markup):  # HTML would not know `xhtml:p`
+        markup = etree.tostring(
+            _without_prefixes(element), method="html", encoding="unicode", with_tail=False
+        )
+    start = _FIRST_TAG.match(markup)
+    markup = markup[start.end() if start else 0 : markup.rfind("</")]
+    if " xmlns" in markup:
+        markup = _XMLNS.sub(r"\1", markup)
+    return markup.strip()
 
 
 def _without_prefixes(element: Element) -> Element:
-    """`element` itself, or, where tags are written with a prefix that HTML would not know, a bare copy of it."""
-    if not any(e.prefix for e in element.iter(etree.Element)):
-        return element
     copy = etree.fromstring(etree.tostring(element, with_tail=False))
     for e in copy.iter(etree.Element):
         e.tag = etree.QName(e).localname
     etree.cleanup_namespaces(copy)
-    copy.tail = element.tail
     return copy
 
 
@@ -126,11 +136,17 @@ def _markup_of(element: Element) -> tuple[str, bool]:
         if kind == "text" and mode != "xml":  # says text, holds tags
             return inner_markup(element), True
         only = element[0] if len(element) == 1 and not (element.text or "").strip() else None
-        if only is not None and etree.QName(only).localname.lower() == "div" and not (only.tail or "").strip():
+        if (
+            only is not None
+            and etree.QName(only).localname.lower() == "div"
+            and not (only.tail or "").strip()
+        ):
             element = only  # Atom's wrapper is no part of the content
         return inner_markup(element), True
     text = (element.text or "").strip()
-    if mode == "base64" or (kind and "/" in kind and not kind.startswith("text/") and kind not in _XHTML_TYPES):
+    if mode == "base64" or (
+        kind and "/" in kind and not kind.startswith("text/") and kind not in _XHTML_TYPES
+    ):
         decoded = _decode_base64(text)
         if decoded is not None:
             return decoded, kind != "text/plain"
@@ -174,10 +190,12 @@ def rss_body(scope: Scope, element: Element) -> str | None:
 
 
 def first_title(children: Children, *names: str) -> str:
-    for element in pick(children, *names):
-        title = atom_title(element) if element.get("type") or element.get("mode") else rss_title(element)
-        if title:
-            return title
+    for name in names:
+        if name in children:
+            for element in children[name]:
+                is_construct = element.get("type") or element.get("mode")
+                if title := atom_title(element) if is_construct else rss_title(element):
+                    return title
     return ""
 
 
@@ -213,11 +231,11 @@ def read_atom_person(scope: Scope, element: Element) -> Person | None:
 
 def unique(values: Iterable[str]) -> tuple[str, ...]:
     """Without the empty and the repeated ones, in order."""
-    return tuple(dict.fromkeys(value for value in values if value))
+    return tuple(dict.fromkeys(filter(None, values)))
 
 
 def unique_persons(persons: Iterable[Person | None]) -> tuple[Person, ...]:
-    return tuple(dict.fromkeys(person for person in persons if person is not None))
+    return tuple(dict.fromkeys(filter(None, persons)))
 
 
 def positive_integer(text: str | None) -> int | None:

@@ -27,7 +27,8 @@ def join_persons(persons: tuple[Person, ...]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a feed, as its publisher states it: nothing is invented and nothing inherited."""
+    """One entry of a feed, as its publisher states it. Nothing is invented; authors are inherited from the feed
+    where its format says so."""
 
     id: str | None = None
     link: str | None = None

@@ -25,6 +25,7 @@ __all__ = ["Entry", "Feed", "Person", "external_id", "parse", "to_item"]
 _ROOTS: Final = frozenset(("rss", "rdf", "feed", "channel", "entry", "redirect"))
 _PAGES: Final = frozenset(("html", "head", "body"))
 _SEARCH_DEPTH: Final = 4
+_BLANK: Final = b" \t\r\n\x00\xef\xbb\xbf"
 _NETSCAPE: Final = "netscape.com"
 
 
@@ -35,7 +36,7 @@ def parse(data: bytes, *, url: str | None = None, content_type: str | None = Non
     may name the charset. Raises ParseError when the bytes are no feed.
     """
     check_size(data)
-    if not data.strip(b" \t\r\n\x00\xef\xbb\xbf"):
+    if not data[:1024].strip(_BLANK) and not data.strip(_BLANK):
         raise ParseError("The document is empty.", kind=FailureKind.MALFORMED)
     if _looks_like_json(data):
         return read_json_feed(data, url=url, content_type=content_type)

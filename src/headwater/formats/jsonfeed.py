@@ -30,6 +30,7 @@ def read_json_feed(data: bytes, *, url: str | None = None, content_type: str | N
         raise ParseError("This is JSON, but not a JSON Feed.")
     base = url or _text(document, "feed_url") or _text(document, "home_page_url")
     own = _object(document, "_headwater")
+    authors = _authors(document, base)
     return Feed(
         format="json-1.1" if version.rstrip("/").endswith("1.1") else "json-1.0",
         title=collapse(_text(document, "title") or ""),
@@ -39,7 +40,7 @@ def read_json_feed(data: bytes, *, url: str | None = None, content_type: str | N
         language=_text(document, "language"),
         icon=join(base, _text(document, "favicon")),
         image=join(base, _text(document, "icon")),
-        authors=_authors(document, base),
+        authors=authors,
         categories=unique(_strings(own, "categories")),
         generator=_text(own, "generator"),
         rights=_text(own, "rights"),
@@ -49,7 +50,7 @@ def read_json_feed(data: bytes, *, url: str | None = None, content_type: str | N
         next_link=join(base, _text(document, "next_url")),
         hub_links=unique(join(base, _text(hub, "url")) or "" for hub in _objects(document, "hubs")),
         hints=_hints(_object(own, "hints")),
-        entries=tuple(_read_item(item, base) for item in _objects(document, "items")),
+        entries=tuple(_read_item(item, base, authors) for item in _objects(document, "items")),
     )
 
 
@@ -62,10 +63,12 @@ def _load(data: bytes, content_type: str | None) -> Any:
     try:
         return orjson.loads(text.encode("utf-8", "replace"))
     except orjson.JSONDecodeError as error:
-        raise ParseError("The JSON is damaged: {reason}.", kind=FailureKind.MALFORMED, reason=error.msg) from None
+        raise ParseError(
+            "The JSON is damaged: {reason}.", kind=FailureKind.MALFORMED, reason=error.msg
+        ) from None
 
 
-def _read_item(item: Object, base: str | None) -> Entry:
+def _read_item(item: Object, base: str | None, feed_authors: tuple[Person, ...]) -> Entry:
     own = _object(item, "_headwater")
     link = join(base, _text(item, "url")) or join(base, _text(item, "external_url"))
     html = _text(item, "content_html")
@@ -77,7 +80,7 @@ def _read_item(item: Object, base: str | None) -> Entry:
         id=_text(item, "id"),
         link=link,
         title=collapse(_text(item, "title") or ""),
-        authors=_authors(item, base),
+        authors=_authors(item, base) or feed_authors,  # the specification says so
         published=parse_date(_text(item, "date_published")),
         updated=parse_date(_text(item, "date_modified")),
         summary=summary,
@@ -139,7 +142,7 @@ def _attachments(holder: Object, key: str, base: str | None) -> list[Enclosure]:
     return [
         Enclosure(
             url=url,
-            media_type=_text(attachment, "mime_type"),
+            media_type=_media_type(attachment),
             length=_count(attachment, "size_in_bytes"),
             title=_text(attachment, "title"),
             duration_seconds=_seconds(attachment, "duration_in_seconds"),
@@ -147,6 +150,11 @@ def _attachments(holder: Object, key: str, base: str | None) -> list[Enclosure]:
         for attachment in _objects(holder, key)
         if (url := join(base, _text(attachment, "url")))
     ]
+
+
+def _media_type(attachment: Object) -> str | None:
+    kind = _text(attachment, "mime_type")
+    return None if kind == "application/octet-stream" else kind  # "some bytes" says nothing
 
 
 def _hints(own: Object) -> Hints:
@@ -162,7 +170,9 @@ def _integers(holder: Object, key: str, largest: int) -> tuple[int, ...]:
     values = holder.get(key)
     if not isinstance(values, list):
         return ()
-    return tuple(sorted({v for v in values if isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= largest}))
+    return tuple(
+        sorted({v for v in values if isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= largest})
+    )
 
 
 def _text(holder: Object, key: str) -> str | None:

@@ -101,6 +101,17 @@ def entry_image(scope: Scope, children: Children, files: tuple[Enclosure, ...]) 
     for element in pick(children, "itunes:image", "podcast:image"):
         if url := scope.attribute_link(element, "href", "url"):
             return url
+    if "media" in scope.names.prefixes and (url := _media_image(scope, children)):
+        return url
+    for element in pick(children, "image"):
+        inner = scope.children(element)
+        text = first_text(inner, "url") if inner else (element.text or "").strip()
+        if url := scope.link(element, text) or scope.attribute_link(element, "href", "url"):
+            return url
+    return next((file.url for file in files if (file.media_type or "").startswith("image/")), None)
+
+
+def _media_image(scope: Scope, children: Children) -> str | None:
     for inner in media_children(scope, children):
         for element in pick(inner, "media:thumbnail"):
             if url := scope.attribute_link(element, "url"):
@@ -109,12 +120,7 @@ def entry_image(scope: Scope, children: Children, files: tuple[Enclosure, ...]) 
         url = scope.attribute_link(element, "url")
         if url and _is_image(element, url, (element.get("type") or "").strip() or None):
             return url
-    for element in pick(children, "image"):
-        inner = scope.children(element)
-        text = first_text(inner, "url") if inner else (element.text or "").strip()
-        if url := scope.link(element, text) or scope.attribute_link(element, "href", "url"):
-            return url
-    return next((file.url for file in files if (file.media_type or "").startswith("image/")), None)
+    return None
 
 
 def entry_chapters(scope: Scope, children: Children) -> Enclosure | None:
@@ -130,5 +136,7 @@ def entry_transcripts(scope: Scope, children: Children) -> tuple[Enclosure, ...]
     for element in pick(children, "podcast:transcript"):
         if url := scope.attribute_link(element, "url", "href"):
             language = (element.get("language") or "").strip() or None
-            found.append(Enclosure(url=url, media_type=(element.get("type") or "").strip() or None, title=language))
+            found.append(
+                Enclosure(url=url, media_type=(element.get("type") or "").strip() or None, title=language)
+            )
     return tuple(found)

@@ -57,6 +57,8 @@ _NAMESPACES: Final[dict[str, str]] = {
     "api.search.yahoo.com/mrss": "media",
     "podcastindex.org/namespace/1.0": "podcast",
     "github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md": "podcast",
+    "google.com/schemas/play-podcasts/1.0": "googleplay",
+    "google.com/schemas/play-podcasts/1.0/play-podcasts.xsd": "googleplay",
     "podlove.org/simple-chapters": "psc",
     "rssnamespace.org/feedburner/ext/1.0": "feedburner",
     "webns.net/mvcb": "admin",
@@ -92,15 +94,17 @@ class Names(dict[str, str]):
     """Tag as lxml gives it → canonical name, remembered for the length of one document.
 
     The namespace of the root element is the document's own language whatever its address says: a made-up
-    one must not hide a feed.
+    one must not hide a feed. `prefixes` holds what has been met so far: a reader that has grouped the children of an
+    element knows by it which vocabularies it need not look for.
     """
 
-    __slots__ = ("_own", "_own_prefix")
+    __slots__ = ("_own", "_own_prefix", "prefixes")
 
     def __init__(self, own_namespace: str = "", own_prefix: str = RSS) -> None:
         super().__init__()
         self._own = own_namespace
         self._own_prefix = own_prefix
+        self.prefixes: set[str] = set()
 
     def __missing__(self, tag: str) -> str:
         if not isinstance(tag, str):  # a comment or a processing instruction
@@ -113,6 +117,7 @@ class Names(dict[str, str]):
         else:
             prefix, local = self._own_prefix, tag
         local = local.lower()
+        self.prefixes.add(prefix)
         name = f"{prefix}:{local}" if prefix else local
         self[tag] = name
         return name

@@ -5,6 +5,9 @@ elements inside RSS are read too. It never fails: a field it cannot read is abse
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
 
 from headwater.formats.atom import ATOM_DATES_PUBLISHED, ATOM_DATES_UPDATED, Links, read_links
 from headwater.formats.dates import parse_date
@@ -12,6 +15,7 @@ from headwater.formats.elements import (
     Children,
     Element,
     Scope,
+    atom_body,
     collapse,
     first_text,
     first_title,
@@ -26,8 +30,7 @@ from headwater.formats.elements import (
     unique_persons,
 )
 from headwater.formats.entry import Entry, Feed, Person
-from headwater.formats.elements import atom_body
-from headwater.formats.html import escape_text
+from headwater.formats.html import escape_text, plain_text
 from headwater.formats.links import is_absolute
 from headwater.formats.media import (
     entry_chapters,
@@ -41,6 +44,17 @@ from headwater.formats.media import (
 from headwater.formats.timing import read_hints
 from headwater.model import Enclosure
 
+_AUTHOR_NAMES: Final = (
+    ("atom:author",),
+    ("author", "dc:creator", "dc:author"),
+    ("itunes:author",),
+    ("googleplay:author",),
+    ("dc:contributor", "atom:contributor", "dc:publisher"),
+)
+# Which of the two dc:date is, nobody says.
+_PUBLISHED: Final = ("pubdate", *ATOM_DATES_PUBLISHED, "dc:date", "date")
+_UPDATED: Final = (*ATOM_DATES_UPDATED, "lastbuilddate", "dc:date", "date")
+_NO_LINKS: Final = Links()
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 
 
@@ -54,15 +68,11 @@ def read_rss(scope: Scope, root: Element, format_name: str) -> Feed:
         for name, found in scope.children(element).items():
             channel.setdefault(name, []).extend(found)
     feed = _read_channel(scope, channel, channels, format_name, root, top)
-    if scope.base is None and feed.link and is_absolute(feed.link):
+    if feed.link and is_absolute(feed.link):
+        # RSS has no rule for relative addresses. Publishers mean their site; the document's own address is often
+        # that of a feed host.
         scope = Scope(scope.names, feed.link, scope.has_xml_base)
     entries = tuple(read_item(scope, item) for item in _items(scope, channel, top))
-    return _with_entries(feed, entries)
-
-
-def _with_entries(feed: Feed, entries: tuple[Entry, ...]) -> Feed:
-    from dataclasses import replace
-
     return replace(feed, entries=entries)
 
 
@@ -84,20 +94,23 @@ def _read_channel(
 ) -> Feed:
     links = read_links(scope, pick(channel, "atom:link", "link"))
     link = _plain_link(scope, channel) or links.alternate
-    people = [read_person_text(text) for text in _texts(channel, "managingeditor", "author", "dc:creator", "dc:author")]
+    people = [_author(scope, e) for e in pick(channel, "managingeditor", "author", "dc:creator", "dc:author")]
     atom_people = [read_atom_person(scope, element) for element in pick(channel, "atom:author")]
     if not atom_people and not people:
-        people = [read_person_text(text) for text in _texts(channel, "itunes:author")]
+        people = [read_person_text(text) for text in _texts(channel, "itunes:author", "googleplay:author")]
     if not atom_people and not any(people):
         people = [read_atom_person(scope, element) for element in pick(channel, "itunes:owner")]
     if not atom_people and not any(people):
         people = [read_person_text(text) for text in _texts(channel, "dc:publisher", "webmaster")]
     description = next(
-        (body for e in pick(channel, "description", "tagline", "abstract") if (body := rss_body(scope, e))), None
+        (body for e in pick(channel, "description", "tagline", "abstract") if (body := rss_body(scope, e))),
+        None,
     ) or next(
         (body for e in pick(channel, "atom:subtitle", "atom:tagline") if (body := atom_body(scope, e))), None
     )
-    if description is None and (plain := first_text(channel, "dc:description", "itunes:summary", "itunes:subtitle")):
+    if description is None and (
+        plain := first_text(channel, "dc:description", "itunes:summary", "itunes:subtitle")
+    ):
         description = escape_text(plain)
     return Feed(
         format=format_name,
@@ -110,11 +123,11 @@ def _read_channel(
         icon=_linked_text(scope, channel, "atom:icon"),
         image=_channel_image(scope, channel, top),
         authors=unique_persons(atom_people or people),
-        categories=_categories(scope, channel),
+        categories=_categories(channel),
         generator=first_text(channel, "generator", "atom:generator"),
         rights=first_text(channel, "copyright", "atom:rights", "dc:rights", "dcterms:rights"),
         published=_first_date(channel, "pubdate", *ATOM_DATES_PUBLISHED),
-        updated=_first_date(channel, "lastbuilddate", *ATOM_DATES_UPDATED, "dc:date"),
+        updated=_first_date(channel, "lastbuilddate", *ATOM_DATES_UPDATED, "dc:date", "date"),
         self_link=links.self_link,
         next_link=links.next_link,
         hub_links=links.hubs,
@@ -125,27 +138,27 @@ def _read_channel(
 def read_item(scope: Scope, item: Element) -> Entry:
     """One item."""
     children = scope.children(item)
-    links = read_links(scope, pick(children, "atom:link", "link")) if _has_atom_links(children) else Links()
-    identifier, permalink = _guid(scope, children)
+    vocabularies = scope.names.prefixes
+    links = read_links(scope, pick(children, "atom:link", "link")) if _has_atom_links(children) else _NO_LINKS
+    identifier, permalink = _guid(children)
     about = (item.get(f"{_RDF}about") or item.get("about") or "").strip() or None
     link = _plain_link(scope, children) or links.alternate or permalink
     if link is None and about and is_absolute(about) and about.startswith("http"):
         link = about
     if link is None and (href := item.get("href") or item.get("HREF")):  # CDF
         link = scope.link(item, href)
-    files = merge_files(_files(scope, children, links), entry_duration(children))
+    files = _files(scope, children, links)
     source_title, source_url = _source(scope, children)
     return Entry(
         id=identifier or about or first_text(children, "dc:identifier"),
         link=link,
         title=_item_title(scope, children),
         authors=_item_authors(scope, children),
-        published=_first_date(children, "pubdate", *ATOM_DATES_PUBLISHED, "dc:date", "date"),
-        updated=_first_date(children, *ATOM_DATES_UPDATED, "lastbuilddate")
-        or parse_date(item.get("lastmod") or item.get("LASTMOD")),
+        published=_first_date(children, *_PUBLISHED),
+        updated=_first_date(children, *_UPDATED) or parse_date(item.get("lastmod") or item.get("LASTMOD")),
         summary=_summary(scope, children),
         content=_content(scope, children),
-        categories=_categories(scope, children),
+        categories=_categories(children),
         enclosures=files,
         image=entry_image(scope, children, files),
         language=first_text(children, "dc:language", "language") or language_of(item),
@@ -154,8 +167,8 @@ def read_item(scope: Scope, item: Element) -> Entry:
         comments_count=positive_integer(first_text(children, "slash:comments", "thr:total")),
         source_title=source_title,
         source_url=source_url,
-        chapters=entry_chapters(scope, children),
-        transcripts=entry_transcripts(scope, children),
+        chapters=entry_chapters(scope, children) if "podcast" in vocabularies else None,
+        transcripts=entry_transcripts(scope, children) if "podcast" in vocabularies else (),
     )
 
 
@@ -165,9 +178,12 @@ def _has_atom_links(children: Children) -> bool:
 
 def _item_title(scope: Scope, children: Children) -> str:
     title = first_title(children, "title", "atom:title", "dc:title", "itunes:title")
-    if title or not any(name.startswith("media:") for name in children):
+    if title or "media" not in scope.names.prefixes:
         return title
-    return next((found for inner in media_children(scope, children) if (found := first_title(inner, "media:title"))), "")
+    return next(
+        (found for inner in media_children(scope, children) if (found := first_title(inner, "media:title"))),
+        "",
+    )
 
 
 def _texts(children: Children, *names: str) -> Iterator[str]:
@@ -184,19 +200,22 @@ def _linked_text(scope: Scope, children: Children, *names: str) -> str | None:
 
 
 def _plain_link(scope: Scope, children: Children) -> str | None:
-    """`<link>address</link>`. One with an href is Atom's, written without its namespace."""
+    """`<link>address</link>`, or Atom's form of it written without its namespace. The last one stands."""
+    found = None
     for element in pick(children, "link"):
-        if not element.get("href") and (link := scope.link(element, inner_text(element))):
-            return link
-    return None
+        if (element.get("rel") or "alternate").strip().lower() == "alternate":
+            found = scope.link(element, inner_text(element) or element.get("href")) or found
+    return found
 
 
-def _guid(scope: Scope, children: Children) -> tuple[str | None, str | None]:
+def _guid(children: Children) -> tuple[str | None, str | None]:
     """The item's id, and the address it is when it may serve as one."""
     for element in pick(children, "guid", "atom:id", "id"):
         if not (text := inner_text(element)):
             continue
-        is_permalink = (element.get("isPermaLink") or element.get("ispermalink") or "true").strip().lower() != "false"
+        is_permalink = (
+            element.get("isPermaLink") or element.get("ispermalink") or "true"
+        ).strip().lower() != "false"
         if is_permalink and text.lower().startswith(("http://", "https://")) and " " not in text:
             return text, text
         return text, None
@@ -204,30 +223,35 @@ def _guid(scope: Scope, children: Children) -> tuple[str | None, str | None]:
 
 
 def _item_authors(scope: Scope, children: Children) -> tuple[Person, ...]:
-    if people := unique_persons(read_atom_person(scope, e) for e in pick(children, "atom:author")):
-        return people
-    for names in (
-        ("author", "dc:creator", "dc:author"),
-        ("itunes:author",),
-        ("dc:contributor", "atom:contributor", "dc:publisher"),
-    ):
-        if people := unique_persons(_author(scope, element) for element in pick(children, *names)):
+    for names in _AUTHOR_NAMES:
+        found = pick(children, *names)
+        if found and (people := unique_persons(_author(scope, element) for element in found)):
             return people
-    if any(name.startswith("media:") for name in children):
+    if "media" in scope.names.prefixes:
         return unique_persons(
-            read_person_text(text) for inner in media_children(scope, children) for text in _texts(inner, "media:credit")
+            read_person_text(text)
+            for inner in media_children(scope, children)
+            for text in _texts(inner, "media:credit")
         )
     return ()
 
 
 def _author(scope: Scope, element: Element) -> Person | None:
-    return read_atom_person(scope, element) if len(element) else read_person_text(element.text or "")
+    if len(element):
+        return read_atom_person(scope, element)
+    text = element.text or ""
+    if scope.names[element.tag] == "dc:creator":  # free text by its definition; only a bare address is one
+        name = plain_text(text)
+        return read_person_text(name) if " " not in name else Person(name=name)
+    return read_person_text(text)
 
 
-def _first_date(children: Children, *names: str):  # type: ignore[no-untyped-def]
-    for element in pick(children, *names):
-        if moment := parse_date(inner_text(element)):
-            return moment
+def _first_date(children: Children, *names: str) -> datetime | None:
+    for name in names:
+        if name in children:
+            for element in children[name]:
+                if moment := parse_date(inner_text(element)):
+                    return moment
     return None
 
 
@@ -243,7 +267,7 @@ def _summary(scope: Scope, children: Children) -> str | None:
             return body
     if plain := first_text(children, "itunes:summary", "itunes:subtitle"):
         return escape_text(plain) if "<" not in plain else plain
-    if any(name.startswith("media:") for name in children):
+    if "media" in scope.names.prefixes:
         for inner in media_children(scope, children):
             for element in pick(inner, "media:description"):
                 if body := rss_body(scope, element):
@@ -261,17 +285,21 @@ def _content(scope: Scope, children: Children) -> str | None:
     return None
 
 
-def _categories(scope: Scope, children: Children) -> tuple[str, ...]:
-    return unique(_category_texts(scope, pick(children, "category", "atom:category", "dc:subject", "media:category")))
+def _categories(children: Children) -> tuple[str, ...]:
+    return unique(
+        collapse(inner_text(element) or element.get("label") or element.get("term") or "")
+        for element in pick(children, "category", "atom:category", "dc:subject", "media:category")
+    )
 
 
-def _category_texts(scope: Scope, elements: Iterator[Element]) -> Iterator[str]:
-    for element in elements:
-        yield collapse(inner_text(element)) or collapse(element.get("label") or element.get("term") or "")
+def _files(scope: Scope, children: Children, links: Links) -> tuple[Enclosure, ...]:
+    if "enclosure" not in children and not links.enclosures and "media" not in scope.names.prefixes:
+        return ()
+    return merge_files(_each_file(scope, children, links), entry_duration(children))
 
 
-def _files(scope: Scope, children: Children, links: Links) -> Iterator[Enclosure]:
-    for element in pick(children, "enclosure"):
+def _each_file(scope: Scope, children: Children, links: Links) -> Iterator[Enclosure]:
+    for element in children.get("enclosure", ()):
         if url := scope.attribute_link(element, "url", "href", "link") or scope.link(element, element.text):
             yield Enclosure(
                 url=url,
@@ -297,7 +325,9 @@ def _source(scope: Scope, children: Children) -> tuple[str | None, str | None]:
 def _channel_image(scope: Scope, channel: Children, top: Children) -> str | None:
     for element in pick(channel, "image"):
         inner = scope.children(element)
-        if url := scope.link(element, first_text(inner, "url")) or scope.attribute_link(element, "href", f"{_RDF}resource"):
+        if url := scope.link(element, first_text(inner, "url")) or scope.attribute_link(
+            element, "href", f"{_RDF}resource"
+        ):
             return url
     for element in pick(top, "image"):
         if url := scope.link(element, first_text(scope.children(element), "url")):

@@ -73,14 +73,14 @@ def check_size(data: bytes) -> None:
 def read_tree(data: bytes, content_type: str | None = None) -> Tree:
     """The tree of an XML document, however damaged. Its root is named `soup` where nothing else would do."""
     check_size(data)
-    if data.count(b"<") > 2 * MAX_ELEMENTS:
+    if len(data) > 4 * MAX_ELEMENTS and data.count(b"<") > 2 * MAX_ELEMENTS:
         raise ParseError(
             "The document has more than {limit} elements.", kind=FailureKind.TOO_LARGE, limit=MAX_ELEMENTS
         )
     encoding, skip = sniff_encoding(data, content_type)
-    if (encoding in (None, "utf-8", "cp1252") and (encoding != "cp1252" or data.isascii())) and not has_suspect_numbers(
-        data
-    ):
+    if (
+        encoding in (None, "utf-8", "cp1252") and (encoding != "cp1252" or data.isascii())
+    ) and not has_suspect_numbers(data):
         start = data.find(b"<", skip)
         root = _parse_strictly(data[start:] if start > 0 else data)
         if root is not None:
