@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from headwater import __version__
@@ -48,7 +47,7 @@ def set_up(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help=t("A setting, as NAME=VALUE; may be repeated."))
     ] = None,
-    debug: Annotated[bool, typer.Option(help=t("Show the traceback of an error."))] = False,
+    debug: Annotated[bool, typer.Option("--debug", help=t("Show the traceback of an error."))] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help=t("Show the version."))
     ] = False,
@@ -62,16 +61,15 @@ def run(arguments: list[str]) -> int:
     try:
         result = app(arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 0
-    except click.exceptions.Exit as exit_:
+    except typer.Exit as exit_:
         return exit_.exit_code
-    except click.ClickException as error:
+    except (typer.Abort, KeyboardInterrupt):
+        return 130
+    except typer.TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # it has shown the help and is no error to us
+            return 0
         _complain(error.format_message())
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return 130
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
         return 1
@@ -94,4 +92,4 @@ def run(arguments: list[str]) -> int:
 
 def _complain(message: str) -> None:
     line = " ".join(message.split())
-    click.echo(f"{t('error')}: {line}", err=True)
+    typer.echo(f"{t('error')}: {line}", err=True)

@@ -1,5 +1,6 @@
 """Adding a source: its first visit is its check, so a new source costs one request and is useful at once."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,10 +9,10 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
-from headwater.collect.visit import Surroundings, successful_settlement
+from headwater.collect.visit import Surroundings, successful_settlement, too_slow
 from headwater.collectors.base import Collector, Harvest, SourceConfig, read_config
 from headwater.collectors.types import SourceType, collector_of, find_type
-from headwater.errors import InputError
+from headwater.errors import InputError, ParseError, VisitError
 from headwater.model import Source
 from headwater.store.queue import claim_sources, settle
 from headwater.store.sources import add_source, refuse_duplicate
@@ -75,7 +76,15 @@ def add_unvisited(connection: Connection, wanted: NewSource, now: float) -> Sour
 async def _first_visit(wanted: NewSource, collector: Collector, world: Surroundings) -> Harvest:
     source = Source(0, wanted.name or wanted.url, wanted.type.name, wanted.url, wanted.config)
     config = read_config(collector.config_model, wanted.config, wanted.type.name)
-    return await collector.collect(source, config, world.fetcher)
+    try:
+        async with asyncio.timeout(world.timeout_seconds):
+            return await collector.collect(source, config, world.fetcher)
+    except ParseError as error:
+        raise VisitError(
+            error.kind, "{url} cannot be added: {problem}", url=wanted.url, problem=error.render()
+        ) from error
+    except TimeoutError:
+        raise too_slow(world.timeout_seconds) from None
 
 
 def _add(connection: Connection, wanted: NewSource, now: float, title: str | None = None) -> Source:

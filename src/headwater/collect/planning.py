@@ -8,8 +8,8 @@ from headwater.errors import FailureKind, VisitError
 from headwater.model import Observation, Source
 from headwater.schedule.interval import IntervalPolicy
 
-PAUSE_AFTER = 5
-GIVE_UP_AFTER = 10
+FIRST_BACKOFF_SECONDS = 15 * 60.0
+LONGEST_BACKOFF_SECONDS = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,15 @@ class Planner:
     def after_failure(self, source: Source, error: VisitError, at: float) -> Source:
         """The source after a visit that failed."""
         failures = source.consecutive_failures + 1
-        return replace(source, consecutive_failures=failures)
+        wait = min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 20), LONGEST_BACKOFF_SECONDS)
+        return replace(
+            source,
+            next_fetch_at=at + wait,
+            plan_reason={"back_off": wait, "failures": failures, "kind": str(error.kind)},
+            status="retired" if error.kind is FailureKind.GONE else source.status,
+            consecutive_failures=failures,
+        )
 
     def _interval_seconds(self, source: Source) -> float:
         own = source.config.get("fetch_interval_minutes")
         return 60.0 * (own if own is not None else self.interval_minutes[source.type])
-
-
-__all__ = ["FailureKind", "Planner"]

@@ -54,12 +54,7 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
     except VisitError as error:
         return failed_settlement(source, error, world, started_at)
     except TimeoutError:
-        late = FetchError(
-            FailureKind.TIMEOUT,
-            "the visit took longer than {seconds:g} s in all",
-            seconds=world.timeout_seconds,
-        )
-        return failed_settlement(source, late, world, started_at)
+        return failed_settlement(source, too_slow(world.timeout_seconds), world, started_at)
     except HeadwaterError as error:
         return failed_settlement(source, internal_failure(error.render("en")), world, started_at)
     except Exception as error:
@@ -67,6 +62,10 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
         return failed_settlement(
             source, internal_failure(f"{type(error).__name__}: {error}"), world, started_at
         )
+
+
+def too_slow(seconds: float) -> VisitError:
+    return FetchError(FailureKind.TIMEOUT, "the visit took longer than {seconds:g} s in all", seconds=seconds)
 
 
 def internal_failure(problem: str) -> VisitError:

@@ -30,6 +30,7 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(128)  # from here on callers wait in line, even before anybody answers
     except OSError as error:
         listener.close()
         raise InputError(
