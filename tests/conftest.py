@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
@@ -13,6 +14,18 @@ from tests.databases import copy_sqlite, empty_tables, postgres_database, postgr
 from tests.origin import Origin
 
 DATABASES = ("sqlite", "postgresql")
+
+_shared_server = ExitStack()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before xdist starts its workers, start the server they share; they inherit its address."""
+    if session.config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ["HEADWATER_TEST_DATABASE_URL"] = _shared_server.enter_context(postgres_server())
+
+
+def pytest_sessionfinish() -> None:
+    _shared_server.close()
 
 
 @pytest.fixture(autouse=True)
@@ -26,16 +39,9 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One directory for all processes of this test run."""
-    base = tmp_path_factory.getbasetemp()
-    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-
-@pytest.fixture(scope="session")
-def postgres_url(shared_directory: Path) -> Iterator[str]:
-    """A PostgreSQL server."""
-    with postgres_server(shared_directory / "postgres") as url:
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server; under xdist, the one that all workers share."""
+    with postgres_server() as url:
         yield url
 
 

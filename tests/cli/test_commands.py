@@ -1,18 +1,15 @@
 """The command line as a user has it: real processes, both databases, every mistake one clear line."""
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from headwater import __version__
+from tests.command import Headwater
 from tests.origin import Origin
 
 FEED = (
@@ -21,54 +18,6 @@ FEED = (
     b"<pubDate>Mon, 06 Nov 2023 10:00:00 GMT</pubDate></item>"
     b"<item><title>Second</title><guid>2</guid><link>http://one.example/2</link></item></channel></rss>"
 )
-
-
-class Headwater:
-    """The command, in a directory of its own, on one database."""
-
-    def __init__(self, directory: Path, database_url: str | None) -> None:
-        self.directory = directory
-        self.environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(directory),
-            "HEADWATER_ALLOW_HOSTS": "127.0.0.1",
-            "HEADWATER_HOST_SPACING_SECONDS": "0",
-            "HEADWATER_LANGUAGE": "en",
-        }
-        if database_url:
-            self.environment["HEADWATER_DATABASE_URL"] = database_url
-
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "headwater", *arguments],
-            cwd=self.directory,
-            env=self.environment | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
-        process = self.start(*arguments, **environment)
-        out, err = process.communicate(timeout=60)
-        return process.returncode, out, err
-
-    def ok(self, *arguments: str, **environment: str) -> str:
-        code, out, err = self.run(*arguments, **environment)
-        assert (code, err) == (0, "")
-        return out
-
-    def json(self, *arguments: str, **environment: str) -> Any:
-        return json.loads(self.ok(*arguments, "--json", **environment))
-
-    def refused(self, *arguments: str, **environment: str) -> str:
-        """Run what must fail: the one line it says, with nothing on the standard output."""
-        code, out, err = self.run(*arguments, **environment)
-        assert code != 0
-        assert out == ""
-        assert err.startswith("error: ")
-        assert err.count("\n") == 1, err
-        return err.removeprefix("error: ").strip()
 
 
 @pytest.fixture

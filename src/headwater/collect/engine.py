@@ -31,7 +31,10 @@ from headwater.store.settings import interval_settings
 log = logging.getLogger(__name__)
 
 BATCH = 100
-LEASE_MARGIN_SECONDS = 60.0  # for waiting in line and being settled, beyond the longest visit
+LEASE_MARGIN = (
+    0.2  # of the longest visit, and MIN_LEASE_MARGIN at least, for waiting in line and being settled
+)
+MIN_LEASE_MARGIN_SECONDS = 5.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.2
 RETRY_SECONDS = 2.0
@@ -182,7 +185,8 @@ class Engine:
         )
 
     def _lease_end(self, now: float) -> float:
-        return now + self._settings.visit_timeout_seconds + LEASE_MARGIN_SECONDS
+        longest = self._settings.visit_timeout_seconds
+        return now + longest + max(LEASE_MARGIN * longest, MIN_LEASE_MARGIN_SECONDS)
 
     async def _claim_until_none(self, world: Surroundings, settler: Settler) -> None:
         limit = min(BATCH, 2 * self._settings.collector_concurrency)
@@ -199,10 +203,8 @@ class Engine:
         """Start a visit to each as slots come free; give back what a stop leaves over."""
         for position, source in enumerate(claimed):
             await self._slots.acquire()
-            waited_too_long = self._lease_end(self._clock()) - LEASE_MARGIN_SECONDS > (
-                source.lease_until or 0
-            )
-            if self._stopping or waited_too_long:
+            lease_left = (source.lease_until or 0) - self._clock()
+            if self._stopping or lease_left < self._settings.visit_timeout_seconds:
                 self._slots.release()
                 await self._store.write(release, claimed[position:], now=self._clock())
                 return

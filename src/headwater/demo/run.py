@@ -59,6 +59,10 @@ def demo_settings(settings: Settings, directory: Path) -> Settings:
 
 
 def demo_source(source: DemoSource, base: str) -> NewSource:
-    kind = "web.sitemap" if source.format == "sitemap" else "rss.feed"
     config = {"fetch_interval_minutes": VISIT_EVERY_SECONDS / 60}
-    return read_new_source(base + source.path, kind, config, source.name)
+    return read_new_source(base + source.path, kind_of(source), config, source.name)
+
+
+def kind_of(source: DemoSource) -> str:
+    """The type under which Headwater collects a source of the demo."""
+    return "web.sitemap" if source.format == "sitemap" else "rss.feed"
