@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from headwater import __version__
+from headwater.store.database import Store
+from headwater.store.items import list_items
+from headwater.store.sources import list_sources
 from tests.command import Headwater
 from tests.origin import Origin
 
@@ -22,9 +25,7 @@ FEED = (
 
 @pytest.fixture
 def headwater(tmp_path: Path, database_url: str) -> Headwater:
-    """The SQLite database is the default one: the variable stays unset."""
-    (tmp_path / "home").mkdir()
-    return Headwater(tmp_path / "home", None if database_url.startswith("sqlite") else database_url)
+    return Headwater(tmp_path, database_url)
 
 
 @pytest.fixture
@@ -34,6 +35,8 @@ def alone(tmp_path: Path) -> Headwater:
 
 
 def test_add_collect_items_is_the_same_on_both_databases(headwater: Headwater, origin: Origin) -> None:
+    if headwater.environment["HEADWATER_DATABASE_URL"].startswith("sqlite"):
+        del headwater.environment["HEADWATER_DATABASE_URL"]  # the default one
     origin.route("/feed", body=FEED, etag='"v1"')
     added = headwater.json("source", "add", origin.url("/feed"))
     assert (added["id"], added["name"], added["type"]) == (1, "One & Only", "rss.feed")
@@ -120,15 +123,20 @@ def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
     ],
 )
 def test_mistakes_are_one_clear_line_and_store_nothing(
-    headwater: Headwater, origin: Origin, arguments: tuple[str, ...], message: str
+    headwater: Headwater,
+    store: Store,
+    origin: Origin,
+    arguments: tuple[str, ...],
+    message: str,
 ) -> None:
     origin.route("/feed", body=FEED)
     origin.route("/html", body="<!doctype html><html><title>no feed</title></html>", content_type="text/html")
     base = origin.url("").rstrip("/")
     said = headwater.refused(*(argument.format(origin=base) for argument in arguments))
     assert message.format(origin=base) in said
-    assert headwater.json("source", "list") == []
-    assert headwater.json("items") == []
+    with store.reading() as connection:
+        assert list_sources(connection) == []
+        assert list_items(connection) == []
 
 
 def test_a_duplicate_is_refused_without_a_request(headwater: Headwater, origin: Origin) -> None:

@@ -20,6 +20,7 @@ def bars(values: Sequence[int], *, title: str) -> Markup:
             v=value,
         )
         for position, value in enumerate(values)
+        if value
     ]
     return Markup(
         '<svg class="bars" viewBox="0 0 {w} {h}" role="img" preserveAspectRatio="none">{t}{b}</svg>'
