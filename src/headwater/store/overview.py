@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Integer, cast, func, select
 
 from headwater.store.tables import collection_records, items, sources
 
@@ -19,7 +19,7 @@ class Overview:
     visits_failed: int
     visits_unchanged: int
     items_new: int
-    activity: tuple[int, ...]  # new items a minute, oldest first
+    activity: tuple[int, ...]  # items published a minute, oldest first
 
 
 def read_overview(connection: Connection, now: float, minutes: int = 60) -> Overview:
@@ -34,24 +34,29 @@ def read_overview(connection: Connection, now: float, minutes: int = 60) -> Over
         .where(live)
     ).one()
     records = collection_records.c
-    recent = connection.execute(
-        select(records.started_at, records.status, records.items_new).where(
-            records.started_at > now - RECENT_SECONDS
-        )
-    ).all()
+    visits, failed, unchanged, new = connection.execute(
+        select(
+            func.count(),
+            func.count().filter(records.status == "failed"),
+            func.count().filter(records.status == "unchanged"),
+            func.coalesce(func.sum(records.items_new), 0),
+        ).where(records.started_at > now - RECENT_SECONDS)
+    ).one()
+    minute = cast(func.floor((now - items.c.item_at) / 60), Integer)
     activity = [0] * minutes
-    for record in recent:
-        minute = int((now - record.started_at) // 60)
-        if 0 <= minute < minutes:
-            activity[minutes - 1 - minute] += record.items_new
+    for age, count in connection.execute(
+        select(minute, func.count()).where(items.c.item_at > now - 60 * minutes).group_by(minute)
+    ):
+        if 0 <= age < minutes:
+            activity[minutes - 1 - age] = count
     return Overview(
         sources=total,
         failing=failing,
         due=due,
         items=connection.execute(select(func.count()).select_from(items)).scalar_one(),
-        visits=len(recent),
-        visits_failed=sum(record.status == "failed" for record in recent),
-        visits_unchanged=sum(record.status == "unchanged" for record in recent),
-        items_new=sum(record.items_new for record in recent),
+        visits=visits,
+        visits_failed=failed,
+        visits_unchanged=unchanged,
+        items_new=new,
         activity=tuple(activity),
     )
