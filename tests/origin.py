@@ -431,8 +431,8 @@ class Origin:
         return answer.keep_alive
 
     async def _write(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        self.bytes_sent += len(data)  # before the peer can look
         writer.write(data)
-        self.bytes_sent += len(data)
         await writer.drain()
         await asyncio.sleep(0)  # drain alone does not let the loop see that the peer has gone
         if writer.transport.is_closing():
