@@ -299,7 +299,10 @@ class Origin:
                 return
 
     async def _read(self, reader: asyncio.StreamReader, connection: int) -> Received | None:
-        head = await reader.readuntil(b"\r\n\r\n")
+        start = await reader.readexactly(1)
+        if start == b"\x16":
+            raise ConnectionError("a TLS handshake on a plain port")
+        head = start + await reader.readuntil(b"\r\n\r\n")
         first, *lines = head[:-4].split(b"\r\n")
         method, target, _version = first.decode("latin-1").split(" ", 2)
         raw = [(name.strip(), value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
@@ -428,9 +431,10 @@ class Origin:
         return answer.keep_alive
 
     async def _write(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        self.bytes_sent += len(data)  # before the peer can look
         writer.write(data)
-        self.bytes_sent += len(data)
         await writer.drain()
+        await asyncio.sleep(0)  # drain alone does not let the loop see that the peer has gone
         if writer.transport.is_closing():
             raise ConnectionResetError
 

@@ -5,7 +5,8 @@ conditions go out exactly as the validators were received → redirects are foll
 through guard and politeness again, credentials only while the origin stays the same → the body is decoded as
 it arrives, up to a cap → the answer is compared with what was known.
 
-It keeps no cookies, sends no referrer, retries nothing (the schedule does) and parses nothing.
+It keeps no cookies, sends no referrer and parses nothing. It retries nothing (the schedule does), except once
+when a connection is lost before any of the answer has come: a kept one may close in the moment of its use.
 """
 
 import re
@@ -22,7 +23,7 @@ from multidict import istr
 
 from headwater.errors import FailureKind, FetchError
 from headwater.fetch.body import drop, read_body
-from headwater.fetch.connect import RawHeaderRequest, Resolve, connecting_to, make_connector
+from headwater.fetch.connect import GuardedResolver, RawHeaderRequest, Resolve, connecting_to, make_connector
 from headwater.fetch.decode import ACCEPT_ENCODING
 from headwater.fetch.faults import network_error, redirect_error, status_error
 from headwater.fetch.guard import Guard
@@ -84,12 +85,12 @@ class Fetcher:
         self._max_redirects = max_redirects
         self._proxy = read_proxy(proxy, is_ours=True) if proxy else None
         self._ca_file = ca_file
-        self._resolve = resolve
+        self._resolver = GuardedResolver(self.guard, resolve)
         self._session: ClientSession | None = None
         self._raw_session: ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        connector = make_connector(self.guard, self._resolve, self._ca_file)
+        connector = make_connector(self.guard, self._resolver, self._ca_file)
         self._session = _make_session(connector=connector)
         # The same connections, for the few requests whose validators are not UTF-8.
         self._raw_session = _make_session(
@@ -103,6 +104,7 @@ class Fetcher:
         if self._session is not None and self._raw_session is not None:
             await self._raw_session.close()
             await self._session.close()
+        await self._resolver.close()
 
     async def get(self, request: Request) -> Response:
         """The answer to a GET, or FetchError. One that fails before anything was sent has no http_status."""

@@ -22,6 +22,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from headwater.fetch.guard import Guard, RefusedError
 
 if TYPE_CHECKING:
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.client_reqrep import ConnectionKey
     from aiohttp.connector import AddrInfoType, Connection
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -35,7 +37,7 @@ _DNS_SECONDS = 60
 _KEEP_ALIVE_SECONDS = 30.0
 
 
-def make_connector(guard: Guard, resolve: Resolve | None, ca_file: str | Path | None) -> TCPConnector:
+def make_connector(guard: Guard, resolver: AbstractResolver, ca_file: str | Path | None) -> TCPConnector:
     """A connector that connects where the guard lets it. Concurrency is not its business."""
 
     def make_socket(info: "AddrInfoType") -> socket.socket:
@@ -48,14 +50,30 @@ def make_connector(guard: Guard, resolve: Resolve | None, ca_file: str | Path | 
     if ca_file is not None:
         context = ssl.create_default_context()
         context.load_verify_locations(ca_file)
-    return TCPConnector(
+        context.set_alpn_protocols(["http/1.1"])
+    return _AbortingConnector(
         ssl=context,
-        resolver=GuardedResolver(guard, resolve),
+        resolver=resolver,
         socket_factory=make_socket,
         limit=0,
         ttl_dns_cache=_DNS_SECONDS,
         keepalive_timeout=_KEEP_ALIVE_SECONDS,
     )
+
+
+class _AbortingConnector(TCPConnector):
+    """Aborts what it does not keep.
+
+    A TLS transport that is only closed waits for the peer's goodbye, and under uvloop reads whatever a
+    malicious peer sends instead of one. Nothing that is given up here deserves the courtesy.
+    """
+
+    def _release(
+        self, key: "ConnectionKey", protocol: "ResponseHandler", *, should_close: bool = False
+    ) -> None:
+        if should_close or protocol.should_close:
+            protocol.abort()
+        super()._release(key, protocol, should_close=should_close)
 
 
 class GuardedResolver(AbstractResolver):

@@ -139,19 +139,19 @@ class _Brotli:
     def feed(self, data: bytes, room: int) -> list[bytes]:
         self._fed = self._fed or bool(data)
         parts: list[bytes] = []
+        full = False
         try:
-            while data or not self._engine.can_accept_more_data():
-                if self._engine.is_finished():
-                    break
-                part = self._engine.process(data, output_buffer_limit=min(room + 1, _PIECE))
+            # When the room given was used up, more may be waiting inside although all input is taken.
+            while (data or full) and not self._engine.is_finished():
+                most = min(room + 1, _PIECE)
+                part = self._engine.process(data, output_buffer_limit=most)
                 data = b""
                 room -= len(part)
                 if room < 0:
                     raise TooLargeError
                 if part:
                     parts.append(part)
-                elif self._engine.can_accept_more_data():
-                    break
+                full = len(part) >= most or not self._engine.can_accept_more_data()
         except brotli.error:
             raise UndecodableError("br") from None
         return parts

@@ -99,7 +99,7 @@ def network_error(error: Exception, guard: Guard, shown: str, host: str, proxied
             "{url}: no connection to {host} ({reason}).",
             url=shown,
             host=host,
-            reason=error.strerror or "?",
+            reason=error.strerror or type(error.os_error).__name__,
         )
     if isinstance(error, ClientHttpProxyError):
         if error.status == 407:

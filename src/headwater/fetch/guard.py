@@ -80,6 +80,7 @@ _CLOSED_PORTS = frozenset(
     }
 )
 _PRIVATE_NAMES = ("localhost", "localdomain", "local", "internal", "intranet", "lan", "home.arpa")
+_NOT_IN_NAMES = re.compile(r"[\x00-\x20\x7f\s\"#%/:<>?@\[\\\]^`{|}]")
 _NUMBER = re.compile(r"\A(?:[0-9]+|0x[0-9a-f]*)\Z")
 
 
@@ -117,6 +118,10 @@ class Guard:
             raise FetchError(FailureKind.BLOCKED, "{url}: the address names no host.", url=shown)
         host = _normal_name(host)
         address = parse_address(host)
+        if address is None and _NOT_IN_NAMES.search(host):
+            raise FetchError(
+                FailureKind.BLOCKED, "{url}: this is not an address that can be fetched.", url=shown
+            )
         if address is None and looks_numeric(host):
             raise FetchError(
                 FailureKind.BLOCKED,
