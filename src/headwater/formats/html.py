@@ -54,7 +54,8 @@ _CLEANER: Final = nh3.Cleaner(
 
 
 def _check_address(tag: str, attribute: str, value: str) -> str | None:
-    """Refuse an address whose scheme is hidden behind white space that some programs skip and browsers do not."""
+    """Refuse an address whose scheme is hidden behind white space that some programs skip and browsers do
+    not."""
     if attribute not in _ADDRESSES:
         return value
     bare = "".join(c for c in value if unicodedata.category(c)[0] not in "ZC")

@@ -75,7 +75,8 @@ def resolve_html(body: str, base: str | None) -> str:
             edits.append((*_value_span(match), _quote(_resolve_srcset(match[match.lastindex or 1], base))))
     if not edits:
         return body
-    parts, position = [], 0
+    parts: list[str] = []
+    position = 0
     for start, end, replacement in sorted(edits):
         parts += (body[position:start], replacement)
         position = end

@@ -1,8 +1,9 @@
 """Builds an element tree from XML that is not well-formed, as far as sense allows.
 
-libxml2's own recovery closes whatever is open when an end tag does not fit, which nests every following item inside
-a broken one. Here an end tag closes the element it names or nothing, an item ends where the next one begins, and a
-stray `<` is text. Time and memory are linear in the input; depth and number of elements are capped.
+libxml2's own recovery closes whatever is open when an end tag does not fit, which nests every following item
+inside a broken one. Here an end tag closes the element it names or nothing, an item ends where the next one
+begins, and a stray `<` is text. Time and memory are linear in the input; depth and number of elements are
+capped.
 """
 
 import re
@@ -27,20 +28,23 @@ _LONGEST_TAG: Final = 32_768
 _PATIENCE: Final = 500  # tags without an end, after which quotes are no longer believed
 
 # Elements that hold text only: a feed's own element inside one means that its end tag is missing.
-_LEAVES: Final = frozenset(
+_LEAF_NAMES: Final = (
     "title link guid id pubdate author category comments language copyright generator ttl docs managingeditor"
-    " webmaster lastbuilddate updated published modified issued created name email uri url subtitle tagline rights"
-    " icon logo width height".split()
+    " webmaster lastbuilddate updated published modified issued created name email uri url subtitle tagline"
+    " rights icon logo width height"
 )
-_OWN: Final = _LEAVES | frozenset(
-    "item entry channel rss feed description summary content enclosure image source cloud textinput".split()
+_HOLDER_NAMES: Final = (
+    "item entry channel rss feed description summary content enclosure image source cloud textinput"
 )
+_LEAVES: Final = frozenset(_LEAF_NAMES.split())
+_OWN: Final = _LEAVES | frozenset(_HOLDER_NAMES.split())
 _ITEMS: Final = frozenset(("item", "entry"))
 _HTML_VOID: Final = frozenset(("br", "img", "hr", "input", "meta", "area", "col", "wbr"))
-_HTML_INLINE: Final = frozenset(
-    "a abbr b big cite code del div em font i ins li nobr ol p pre q s small span strike strong sub sup table tbody"
-    " td th tr tt u ul br img hr h1 h2 h3 h4 h5 h6 blockquote".split()
+_HTML_NAMES: Final = (
+    "a abbr b big cite code del div em font i ins li nobr ol p pre q s small span strike strong sub sup table"
+    " tbody td th tr tt u ul br img hr h1 h2 h3 h4 h5 h6 blockquote"
 )
+_HTML_INLINE: Final = frozenset(_HTML_NAMES.split())
 
 
 def read_soup(text: str) -> etree._Element:
@@ -162,10 +166,9 @@ class _Builder:
                     break
                 if names[depth] in ("channel", "rss", "feed", "items"):
                     break
-        if name in _OWN and names[-1] in _LEAVES and not (names[-1] == "author" and name in _LEAVES):
-            names.pop()
-            self._stack.pop()
-        elif names[-1] == "link" and self._stack[-1].get("href"):  # Atom's link holds nothing
+        is_leaf = name in _OWN and names[-1] in _LEAVES and not (names[-1] == "author" and name in _LEAVES)
+        is_empty = names[-1] == "link" and bool(self._stack[-1].get("href"))  # Atom's link holds nothing
+        if is_leaf or is_empty:
             names.pop()
             self._stack.pop()
 
