@@ -29,6 +29,7 @@ _XMLNS = re.compile(r"""(<[A-Za-z][^<>]*?)\sxmlns(?::[A-Za-z0-9_.-]+)?="[^"]*\""
 _HTML_TYPES: Final = frozenset(("html", "text/html", "escaped", "text/x-html"))
 _XHTML_TYPES: Final = frozenset(("xhtml", "application/xhtml+xml", "xml", "text/xml", "application/xml"))
 _EMAIL = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+\.[^\s<>()\[\],;:\".]+")
+_LONGEST_PERSON: Final = 500  # the patterns below look at every pair of places
 _NAME_IN_PARENS = re.compile(r"\(\s*(.*?)\s*\)\s*\Z", re.DOTALL)
 
 
@@ -202,6 +203,7 @@ def first_title(children: Children, *names: str) -> str:
 def read_person_text(text: str) -> Person | None:
     """A person written in one string: `jane@example.org (Jane Doe)`, `Jane Doe <jane@example.org>`, `Jane
     Doe`."""
+    text = text[:_LONGEST_PERSON]
     text = collapse(plain_text(text) if "&" in text or "</" in text else text)
     if not text:
         return None

@@ -11,7 +11,6 @@ from typing import Final
 
 from headwater.model import Enclosure, Hints, Item, SourceMetadata
 
-
 _NO_HINTS: Final = Hints()
 
 

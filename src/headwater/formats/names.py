@@ -94,8 +94,8 @@ class Names(dict[str, str]):
     """Tag as lxml gives it → canonical name, remembered for the length of one document.
 
     The namespace of the root element is the document's own language whatever its address says: a made-up
-    one must not hide a feed. `prefixes` holds what has been met so far: a reader that has grouped the children
-    of an element knows by it which vocabularies it need not look for.
+    one must not hide a feed. `prefixes` holds what has been met so far: a reader that has grouped the
+    children of an element knows by it which vocabularies it need not look for.
     """
 
     __slots__ = ("_own", "_own_prefix", "prefixes")

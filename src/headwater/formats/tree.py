@@ -16,7 +16,7 @@ from headwater.formats.charset import decode, sniff_encoding
 from headwater.formats.entities import drop_illegal, has_suspect_numbers, repair_references
 from headwater.formats.soup import read_soup
 
-MAX_BYTES: Final = 64 * 1024 * 1024
+MAX_BYTES: Final = 32 * 1024 * 1024
 MAX_ELEMENTS: Final = 3_000_000
 
 NOTE_ILL_FORMED: Final = "The XML is not well-formed; it was read as far as possible."
