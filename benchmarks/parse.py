@@ -2,8 +2,8 @@
 
     python -m benchmarks.parse [FOLDER_OF_FEEDS]
 
-Without a folder it makes feeds itself. Both read the same bytes and the bodies of all entries; only CPU time of this
-process counts, so that a busy machine disturbs both alike.
+Without a folder it makes feeds itself. Both read the same bytes and the bodies of all entries; only CPU time
+of this process counts, so that a busy machine disturbs both alike.
 """
 
 import io
@@ -19,9 +19,7 @@ import feedparser
 from headwater.errors import ParseError
 from headwater.formats.feed import parse
 
-WORDS = (
-    "water source river stream spring delta rain cloud valley field meadow stone bridge mill wheel".split()
-)
+WORDS = ("water", "source", "river", "stream", "spring", "delta", "rain", "cloud", "valley", "field", "stone")
 ROUNDS = 3
 
 
@@ -51,7 +49,8 @@ def _body(rng: random.Random, paragraphs: int) -> str:
 def _rss(rng: random.Random, entries: int, paragraphs: int) -> bytes:
     items = "".join(
         f"<item><title>{_sentence(rng, 6)}</title><link>https://example.org/{n}</link><guid>https://example.org/{n}"
-        f"</guid><pubDate>Tue, 10 Jun 2025 {n % 24:02}:15:00 +0200</pubDate><dc:creator>{rng.choice(WORDS)}</dc:creator>"
+        f"</guid><pubDate>Tue, 10 Jun 2025 {n % 24:02}:15:00 +0200</pubDate>"
+        f"<dc:creator>{rng.choice(WORDS)}</dc:creator>"
         f"<category>{rng.choice(WORDS)}</category><description>{_sentence(rng, 30)}</description>"
         f"<content:encoded><![CDATA[{_body(rng, paragraphs)}]]></content:encoded></item>"
         for n in range(entries)
@@ -66,7 +65,8 @@ def _rss(rng: random.Random, entries: int, paragraphs: int) -> bytes:
 def _atom(rng: random.Random, entries: int, paragraphs: int) -> bytes:
     items = "".join(
         f"<entry><title>{_sentence(rng, 6)}</title><link href='https://example.org/{n}'/><id>urn:example:{n}</id>"
-        f"<updated>2025-06-10T{n % 24:02}:15:00+02:00</updated><author><name>{rng.choice(WORDS)}</name></author>"
+        f"<updated>2025-06-10T{n % 24:02}:15:00+02:00</updated>"
+        f"<author><name>{rng.choice(WORDS)}</name></author>"
         f"<category term='{rng.choice(WORDS)}'/><summary>{_sentence(rng, 30)}</summary><content type='xhtml'>"
         f"<div xmlns='http://www.w3.org/1999/xhtml'>{_body(rng, paragraphs)}</div></content></entry>"
         for n in range(entries)

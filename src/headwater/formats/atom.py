@@ -14,7 +14,6 @@ from headwater.formats.elements import (
     Element,
     Scope,
     atom_body,
-    collapse,
     first_text,
     first_title,
     inner_text,
@@ -27,7 +26,7 @@ from headwater.formats.elements import (
     unique_persons,
 )
 from headwater.formats.entry import Entry, Feed, Person
-from headwater.formats.html import escape_text
+from headwater.formats.html import collapse, escape_text
 from headwater.formats.links import is_absolute
 from headwater.formats.media import (
     entry_chapters,
@@ -165,7 +164,8 @@ def read_atom(scope: Scope, root: Element, format_name: str) -> Feed:
 
 
 def read_entry(scope: Scope, entry: Element, feed_authors: tuple[Person, ...] = ()) -> Entry:
-    """One entry. Without authors of its own it has those of its source, else those of the feed (RFC 4287, 4.2.1)."""
+    """One entry. Without authors of its own it has those of its source, else those of the feed (RFC 4287,
+    4.2.1)."""
     children = scope.children(entry)
     links = read_links(scope, pick(children, "atom:link", "link"))
     files = merge_files(_files(scope, children, links), entry_duration(children))

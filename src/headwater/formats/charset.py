@@ -1,8 +1,8 @@
 """Finds the character encoding of a document and decodes it.
 
-The order: byte order mark, the HTTP header, the document's own declaration, UTF-8, statistics. Encodings are read
-as browsers read them (Latin-1 means Windows-1252). A claim that the bytes contradict is passed over. It knows no
-XML beyond the place of a declaration.
+The order: byte order mark, the HTTP header, the document's own declaration, UTF-8, statistics. Encodings are
+read as browsers read them (Latin-1 means Windows-1252). A claim that the bytes contradict is passed over. It
+knows no XML beyond the place of a declaration.
 """
 
 import codecs
@@ -97,7 +97,7 @@ def codec_for(name: str) -> str | None:
 
 
 def sniff_encoding(data: bytes, content_type: str | None = None) -> tuple[str | None, int]:
-    """What the bytes and the header claim to be, and how many bytes of mark to skip. None: no usable claim."""
+    """What bytes and header claim to be, and how many bytes of mark to skip. None: no usable claim."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return encoding, len(mark)
@@ -122,8 +122,8 @@ def decode(data: bytes, content_type: str | None = None) -> Decoded:
             return Decoded(body.decode(claimed or "utf-8", "replace"), claimed or "utf-8", doubtful=True)
     declared = codec_for(declared_encoding(data) or "")
     for encoding in dict.fromkeys((claimed, declared, "utf-8")):
-        # Every byte string is valid in some 8-bit encodings, so a claim of those is believed only when the same
-        # bytes are not also valid UTF-8 beyond ASCII: that does not happen by chance.
+        # Every byte string is valid in some 8-bit encodings, so a claim of those is believed only when the
+        # same bytes are not also valid UTF-8 beyond ASCII: that does not happen by chance.
         if encoding is None or (encoding in _ANY_BYTES and encoding != "utf-8" and _is_utf8(data)):
             continue
         try:

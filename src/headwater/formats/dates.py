@@ -1,103 +1,22 @@
 """Reads the dates that feeds carry into aware UTC datetimes of whole seconds.
 
-It takes the standard forms first and the known strange ones after, and answers None for everything it is not sure
-of: a wrong date is worse than none. It never asks a clock.
+It takes the standard forms first and the known strange ones after, and answers None for everything it is not
+sure of: a wrong date is worse than none. It never asks a clock.
 """
 
 import re
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
+
+from headwater.formats.calendar import MILITARY_ZONES, MONTHS, WEEKDAYS, ZONES
 
 # Outside of these years a date is a program's null value or a typing error, not a publication.
 FIRST_YEAR: Final = 1000
 LAST_YEAR: Final = 2200
 
 _LONGEST: Final = 120
-
-_MONTH_NAMES: Final = {
-    # English, then other languages seen in feeds. Compared in lower case and without a final dot.
-    1: "jan january jän jänner januar enero ene janvier janv janeiro gennaio gen januari styczeń stycznia января янв"
-    " január leden ledna ocak ιαν ιανουαρίου ianuarie ian",
-    2: "feb february februar febrero février févr fév fevr fevereiro fev febbraio februari luty lutego февраля фев"
-    " február únor února şubat φεβ φεβρουαρίου februarie",
-    3: "mar march mär märz mrz marzo mars março maart mrt marzec marca марта мар március márc březen března mart μαρ"
-    " μάρ μαρτίου martie",
-    4: "apr april abril abr avril avr aprile kwiecień kwietnia апреля апр április ápr duben dubna nisan απρ απρίλ"
-    " απριλίου aprilie",
-    5: "may mai mayo maio maggio mag mei maj maja мая май május květen května mayıs μάι μαϊ μαι μαΐου",
-    6: "jun june juni junio juin junho giugno giu czerwiec czerwca июня июн június jún červen června haziran ιούν"
-    " ιουν ιον ιουνίου iunie iun",
-    7: "jul july juli julio juillet juil julho luglio lug lipiec lipca июля июл július júl červenec července temmuz"
-    " ιούλ ιουλ ιολ ιουλίου iulie iul",
-    8: "aug august agosto ago août aout augustus sierpień sierpnia августа авг augusztus srpen srpna ağustos αύγ αυγ"
-    " αυγούστου",
-    9: "sep sept september septiembre setiembre septembre setembro set settembre wrzesień września сентября сен сент"
-    " szeptember szept září eylül σεπ σεπτ σεπτεμβρίου septembrie",
-    10: "oct october okt oktober octubre octobre outubro out ottobre ott październik października октября окт"
-    " október říjen října ekim οκτ οκτωβρίου octombrie",
-    11: "nov november noviembre novembre novembro listopad listopada ноября ноя нояб kasım νοε νοέμ νοεμβρίου"
-    " noiembrie noi",
-    12: "dec december dez dezember diciembre dic décembre déc decembre dezembro dicembre grudzień grudnia декабря"
-    " дек prosinec prosince aralık δεκ δεκεμβρίου decembrie",
-}
-_MONTHS: Final = {name: number for number, names in _MONTH_NAMES.items() for name in names.split()}
-
-_WEEKDAYS: Final = frozenset(
-    "mon monday tue tues tuesday wed wednes wednesday weds thu thur thurs thursday fri friday sat saturday sun sunday"
-    " mo montag di dienstag mi mittwoch do donnerstag fr freitag sa samstag sonnabend so sonntag"
-    " lun lundi lunes lunedì lunedi mardi martes martedì martedi mer mercredi miércoles miercoles mié mie mercoledì"
-    " mar jeu jeudi jue jueves gio giovedì ven vendredi viernes vie venerdì sam samedi sáb sab sábado sabado sabato"
-    " dim dimanche dom domingo domenica segunda seg terça ter quarta qua quinta qui sexta sex"
-    " ma di wo vr za zo maandag dinsdag woensdag donderdag vrijdag zaterdag zondag"
-    " пн вт ср чт пт сб вс pon wt śr czw pt sob niedz nd"
-    " δευ τρι τετ πεμ παρ σαβ κυρ δευτέρα τρίτη τετάρτη πέμπτη παρασκευή σάββατο κυριακή"
-    " mån tis ons tor tors fre lör sön man lør søn".split()
-)
-
-# RFC 822 zones, then those that mean one thing wherever feeds use them. Minutes east of Greenwich.
-_ZONES: Final = {
-    **dict.fromkeys(("ut", "utc", "gmt", "z", "uct", "wet", "zulu"), 0),
-    **{
-        "est": -300,
-        "edt": -240,
-        "cst": -360,
-        "cdt": -300,
-        "mst": -420,
-        "mdt": -360,
-        "pst": -480,
-        "pdt": -420,
-    },
-    # Bare "eastern time" and its like: the season is unknown, standard time is meant.
-    **{"et": -300, "ct": -360, "mt": -420, "pt": -480, "at": -240},
-    **{
-        "ast": -240,
-        "adt": -180,
-        "nst": -210,
-        "ndt": -150,
-        "akst": -540,
-        "akdt": -480,
-        "hst": -600,
-        "hdt": -540,
-    },
-    **{
-        "bst": 60,
-        "west": 60,
-        "cet": 60,
-        "met": 60,
-        "mez": 60,
-        "cest": 120,
-        "mest": 120,
-        "mesz": 120,
-        "eet": 120,
-    },
-    **{"eest": 180, "msk": 180, "msd": 240, "kst": 540, "jst": 540, "hkt": 480, "sgt": 480, "awst": 480},
-    **{"acst": 570, "acdt": 630, "aest": 600, "aedt": 660, "nzst": 720, "nzdt": 780, "sast": 120, "pkt": 300},
-    "brt": -180,
-}
-# A single letter is a military zone whose sign RFC 822 had wrong; RFC 5322 4.3 says to read them all as UTC.
-_MILITARY: Final = frozenset("abcdefghiklmnopqrstuvwxy")
 
 _RFC822 = re.compile(
     r"\s*(?:[A-Za-z]{3,9}\s*\.?,?\s*)?(\d{1,2})[\s-]([A-Za-z]{3,9})[\s-](\d{4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?"
@@ -142,7 +61,7 @@ def parse_date(text: str | None) -> datetime | None:
         return None
     if match := _RFC822.match(text):
         day, name, year, hour, minute, second, sign, zone_hours, zone_minutes, zone = match.groups()
-        month = _MONTHS.get(name.lower())
+        month = MONTHS.get(name.lower())
         offset = _offset(sign, zone_hours, zone_minutes) if sign else _zone_offset(zone)
         if month is not None and offset is not None:
             return _moment(int(year), month, int(day), int(hour), int(minute), int(second or 0), offset)
@@ -211,16 +130,14 @@ def _zone_offset(zone: str | None) -> timedelta | None:
     if not zone:
         return _ZERO
     zone = zone.lower()
-    if zone in _ZONES:
-        return timedelta(minutes=_ZONES[zone])
-    return _ZERO if zone in _MILITARY else None
+    if zone in ZONES:
+        return timedelta(minutes=ZONES[zone])
+    return _ZERO if zone in MILITARY_ZONES else None
 
 
 @cache
 def _olson_zones() -> frozenset[str]:
-    import zoneinfo
-
-    return frozenset(zoneinfo.available_timezones())
+    return frozenset(available_timezones())
 
 
 def _read_uncommon(text: str) -> datetime | None:
@@ -246,9 +163,9 @@ def _read_uncommon(text: str) -> datetime | None:
     if match := _EAST_ASIAN.match(text):
         return _read_east_asian(match, korean="년" in text)
     if match := _KOREAN_ISO.match(text):
-        year, month, day, meridiem, hour, minute, second = match.groups()
-        hours = _twelve_hours(int(hour), "p" if meridiem == "오후" else "a")
-        return _moment(int(year), int(month), int(day), hours, int(minute), int(second), timedelta(hours=9))
+        hours = _twelve_hours(int(match[5]), "p" if match[4] == "오후" else "a")
+        date = (int(match[1]), int(match[2]), int(match[3]))
+        return _moment(*date, hours, int(match[6]), int(match[7]), timedelta(hours=9))
     return _read_words(text)
 
 
@@ -314,18 +231,16 @@ def _read_words(text: str) -> datetime | None:
         lower = word.lower()
         if word.isdigit():
             left.append(word)
+        elif lower in MONTHS and month is None and not (lower in WEEKDAYS and _names_month_later(text, word)):
+            month = MONTHS[lower]
         elif (
-            lower in _MONTHS and month is None and not (lower in _WEEKDAYS and _names_month_later(text, word))
-        ):
-            month = _MONTHS[lower]
-        elif (
-            lower in _WEEKDAYS
+            lower in WEEKDAYS
             or lower in _NOISE
             or (lower == "at" and not text.rstrip().lower().endswith("at"))
         ):
             continue
-        elif lower in _ZONES:
-            zone = timedelta(minutes=_ZONES[lower]) if zone is None else zone  # "-0700 MST" says it twice
+        elif lower in ZONES:
+            zone = timedelta(minutes=ZONES[lower]) if zone is None else zone  # "-0700 MST" says it twice
         else:
             return None
     if year is None:
@@ -346,7 +261,7 @@ def _cut(text: str, match: re.Match[str]) -> str:
 def _names_month_later(text: str, word: str) -> bool:
     """Whether another word is the month: "mar" is a Spanish Tuesday and an English March."""
     after = text[text.index(word) + len(word) :]
-    return any(other.lower() in _MONTHS for other in _WORDS.findall(after))
+    return any(other.lower() in MONTHS for other in _WORDS.findall(after))
 
 
 def _year_and_day(numbers: list[str]) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Looking at elements: children by canonical name, the text or the markup inside one, the base of its links.
 
-The readers are written in terms of this and of nothing deeper. It knows the constructs that formats share (text,
-person, link), never a whole format.
+The readers are written in terms of this and of nothing deeper. It knows the constructs that formats share
+(text, person, link), never a whole format.
 """
 
 import base64
@@ -29,12 +29,13 @@ _XMLNS = re.compile(r"""(<[A-Za-z][^<>]*?)\sxmlns(?::[A-Za-z0-9_.-]+)?="[^"]*\""
 _HTML_TYPES: Final = frozenset(("html", "text/html", "escaped", "text/x-html"))
 _XHTML_TYPES: Final = frozenset(("xhtml", "application/xhtml+xml", "xml", "text/xml", "application/xml"))
 _EMAIL = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+\.[^\s<>()\[\],;:\".]+")
+_LONGEST_PERSON: Final = 500  # the patterns below look at every pair of places
 _NAME_IN_PARENS = re.compile(r"\(\s*(.*?)\s*\)\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What holds for the document: its names, its address, and whether any element changes the base of links."""
+    """What holds for the document: its names, its address, whether any element changes the base of links."""
 
     names: Names
     base: str | None
@@ -92,7 +93,7 @@ def pick(children: Children, *names: str) -> Sequence[Element]:
 def inner_text(element: Element) -> str:
     """All text inside `element`, without tags."""
     if len(element):
-        return "".join(element.itertext()).strip()
+        return "".join(map(str, element.itertext())).strip()
     return (element.text or "").strip()
 
 
@@ -200,7 +201,9 @@ def first_title(children: Children, *names: str) -> str:
 
 
 def read_person_text(text: str) -> Person | None:
-    """A person written in one string: `jane@example.org (Jane Doe)`, `Jane Doe <jane@example.org>`, `Jane Doe`."""
+    """A person written in one string: `jane@example.org (Jane Doe)`, `Jane Doe <jane@example.org>`, `Jane
+    Doe`."""
+    text = text[:_LONGEST_PERSON]
     text = collapse(plain_text(text) if "&" in text or "</" in text else text)
     if not text:
         return None

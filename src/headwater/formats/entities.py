@@ -1,7 +1,8 @@
 """Makes the character and entity references of a damaged document safe for an XML parser.
 
-HTML's names become their characters, bare ampersands become `&amp;`, Windows-1252 numbers their real characters,
-and characters XML does not allow are dropped. CDATA sections stay as they are. It knows nothing of elements.
+HTML's names become their characters, bare ampersands become `&amp;`, Windows-1252 numbers their real
+characters, and characters XML does not allow are dropped. CDATA sections stay as they are. It knows nothing
+of elements.
 """
 
 import re

@@ -1,14 +1,17 @@
 """What the readers give and the writers take: a feed and its entries, whatever format they are in.
 
-Titles are plain text in one line. `summary` and `content` are raw HTML fragments: sanitise before showing them.
-Datetimes are aware, in UTC, of whole seconds. Addresses are absolute where the feed allowed it.
+Titles are plain text in one line. `summary` and `content` are raw HTML fragments: sanitise before showing
+them. Datetimes are aware, in UTC, of whole seconds. Addresses are absolute where the feed allowed it.
 """
 
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from headwater.model import Enclosure, Hints, Item, SourceMetadata
+
+_NO_HINTS: Final = Hints()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,10 @@ def join_persons(persons: tuple[Person, ...]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a feed, as its publisher states it. Nothing is invented; authors are inherited from the feed
-    where its format says so."""
+    """One entry of a feed, as its publisher states it.
+
+    Nothing is invented; authors are inherited from the feed where its format says so.
+    """
 
     id: str | None = None
     link: str | None = None
@@ -57,7 +62,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed. `format` is a name such as `rss-2.0`, `atom-1.0` or `json-1.1`; `notes` tell what was wrong with it."""
+    """A feed. `format` is a name such as `rss-2.0`, `atom-1.0` or `json-1.1`; `notes` tell what was wrong
+    with it."""
 
     format: str
     title: str = ""
@@ -76,7 +82,7 @@ class Feed:
     self_link: str | None = None
     next_link: str | None = None
     hub_links: tuple[str, ...] = ()
-    hints: Hints = Hints()
+    hints: Hints = _NO_HINTS
     entries: tuple[Entry, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -97,7 +103,8 @@ class Feed:
 
 
 def external_id(entry: Entry) -> str:
-    """What tells an entry from the others of its source: its id, else its link, else a hash of title and content."""
+    """What tells an entry from the others of its source: its id, else its link, else a hash of title and
+    content."""
     if entry.id:
         return entry.id
     if entry.link:

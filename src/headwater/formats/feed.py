@@ -1,4 +1,5 @@
-"""The door to reading feeds: bytes in, a typed Feed out, or a ParseError that says what the bytes are instead.
+"""The door to reading feeds: bytes in, a typed Feed out, or a ParseError that says what the bytes are
+instead.
 
     bytes → JSON?  → jsonfeed.read_json_feed
           → XML    → tree.read_tree (strict, repaired or soup) → find the root → rss.read_rss | atom.read_atom
@@ -32,8 +33,8 @@ _NETSCAPE: Final = "netscape.com"
 def parse(data: bytes, *, url: str | None = None, content_type: str | None = None) -> Feed:
     """Read a feed of any format.
 
-    `url` is where it came from: relative links are resolved against it. `content_type` is the HTTP header, which
-    may name the charset. Raises ParseError when the bytes are no feed.
+    `url` is where it came from: relative links are resolved against it. `content_type` is the HTTP header,
+    which may name the charset. Raises ParseError when the bytes are no feed.
     """
     check_size(data)
     if not data[:1024].strip(_BLANK) and not data.strip(_BLANK):
@@ -69,7 +70,8 @@ def _read(tree: Tree, url: str | None) -> Feed:
 
 
 def _find_root(root: Element) -> Element:
-    """The element that is the feed: the root itself, or one a little below it when something was wrapped around."""
+    """The element that is the feed: the root itself, or one a little below it when something was wrapped
+    around."""
     level = [root]
     for _ in range(_SEARCH_DEPTH):
         for element in level:

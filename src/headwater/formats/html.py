@@ -10,6 +10,8 @@ from typing import Final
 
 import nh3
 
+LONGEST_LINE: Final = 20_000  # characters of a title, a name, a category
+
 _TAGS_IN_TEXT = re.compile(
     r"</?(?:a|abbr|acronym|b|bdi|bdo|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
     r"|ins|kbd|li|mark|nobr|ol|p|pre|q|s|samp|script|small|span|strike|strong|style|sub|sup|svg|table|tbody|td|th|thead"
@@ -18,7 +20,7 @@ _TAGS_IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 _COMMENTS = re.compile(r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)|<![A-Za-z][^<>]*>|<\?xml[^<>]*>")
-_SILENT = re.compile(r"<(script|style)\b[^<]*+(?:<(?!/\1)[^<]*+)*+</\1\s*>", re.IGNORECASE)
+_SILENT = re.compile(r"<(script|style)\b[^<]*+(?:<(?!/\1)[^<]*+)*+(?:</\1\s*>|\Z)", re.IGNORECASE)
 _BREAKS = re.compile(r"<(?:br|/?p|/?div|/?li|/?tr|/?h[1-6])\b[^<>]*>", re.IGNORECASE)
 _WHITE = re.compile(r"\s+")
 
@@ -54,7 +56,8 @@ _CLEANER: Final = nh3.Cleaner(
 
 
 def _check_address(tag: str, attribute: str, value: str) -> str | None:
-    """Refuse an address whose scheme is hidden behind white space that some programs skip and browsers do not."""
+    """Refuse an address whose scheme is hidden behind white space that some programs skip and browsers do
+    not."""
     if attribute not in _ADDRESSES:
         return value
     bare = "".join(c for c in value if unicodedata.category(c)[0] not in "ZC")
@@ -82,7 +85,7 @@ def sanitize_html(body: str) -> str:
 
 def plain_text(markup: str) -> str:
     """The words of an HTML fragment in one line: tags gone, entities decoded, white space collapsed."""
-    text = markup
+    text = markup[:LONGEST_LINE]
     if "<" in text:
         text = _COMMENTS.sub("", text)
         text = _SILENT.sub("", text)
@@ -94,8 +97,8 @@ def plain_text(markup: str) -> str:
 
 
 def collapse(text: str) -> str:
-    """White space as a browser shows it: no ends, no runs."""
-    return " ".join(text.split())
+    """White space as a browser shows it: no ends, no runs. For lines, which are cut where they are none."""
+    return " ".join(text[:LONGEST_LINE].split())
 
 
 def escape_text(text: str) -> str:

@@ -12,7 +12,7 @@ from headwater.formats.charset import decode
 from headwater.formats.dates import parse_date
 from headwater.formats.elements import unique, unique_persons
 from headwater.formats.entry import Entry, Feed, Person
-from headwater.formats.html import collapse, escape_text, plain_text
+from headwater.formats.html import collapse, escape_text
 from headwater.formats.links import join, resolve_html
 from headwater.model import Enclosure, Hints
 

@@ -21,6 +21,7 @@ _VALUE: Final = (
 )
 _RELATIVE: Final = tuple(re.compile(name + _VALUE) for name in _NAMES)
 _RELATIVE_SHOUTED: Final = tuple(re.compile(name.upper() + _VALUE) for name in _NAMES)
+_LONGEST_TAG: Final = 2000  # how far back to look for the beginning of a tag
 _SRCSET = re.compile(r"""srcset=(?:"([^"<>]*)"|'([^'<>]*)')""")
 
 
@@ -75,7 +76,8 @@ def resolve_html(body: str, base: str | None) -> str:
             edits.append((*_value_span(match), _quote(_resolve_srcset(match[match.lastindex or 1], base))))
     if not edits:
         return body
-    parts, position = [], 0
+    parts: list[str] = []
+    position = 0
     for start, end, replacement in sorted(edits):
         parts += (body[position:start], replacement)
         position = end
@@ -92,9 +94,10 @@ def _quote(value: str) -> str:
 
 def _is_attribute(body: str, position: int) -> bool:
     """Whether a name begins here, inside of a tag and not in text that talks about one."""
-    return body[position - 1 : position] in (" ", "\n", "\t", "\r", '"', "'", "/") and body.rfind(
-        "<", 0, position
-    ) > body.rfind(">", 0, position)
+    if body[position - 1 : position] not in (" ", "\n", "\t", "\r", '"', "'", "/"):
+        return False
+    near = max(0, position - _LONGEST_TAG)
+    return body.rfind("<", near, position) > body.rfind(">", near, position)
 
 
 def _resolve_srcset(value: str, base: str) -> str:

@@ -1,19 +1,22 @@
 """What the media, iTunes and podcast vocabularies add to an entry: files, images, chapters, transcripts.
 
-Works for RSS items and Atom entries alike, from their grouped children. It decides nothing about titles or dates.
+Works for RSS items and Atom entries alike, from their grouped children. It decides nothing about titles or
+dates.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from headwater.formats.elements import Children, Element, Scope, collapse, first_text, pick, positive_integer
+from headwater.formats.elements import Children, Element, Scope, first_text, pick, positive_integer
+from headwater.formats.html import collapse
 from headwater.model import Enclosure
 
 _IMAGE_SUFFIXES: Final = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif")
 
 
 def media_children(scope: Scope, children: Children) -> Iterator[Children]:
-    """The entry's own children, then those of each media:group and media:content, where titles and thumbnails hide."""
+    """The entry's own children, then those of each media:group and media:content, where titles and thumbnails
+    hide."""
     yield children
     if "media:group" not in children and "media:content" not in children:
         return
@@ -71,8 +74,8 @@ def _is_image(content: Element, url: str, media_type: str | None) -> bool:
     return url.lower().partition("?")[0].endswith(_IMAGE_SUFFIXES)
 
 
-def merge_files(files: Iterator[Enclosure], duration: float | None) -> tuple[Enclosure, ...]:
-    """One enclosure for each address, knowing what any of them knew; a lone one takes the entry's `duration`."""
+def merge_files(files: Iterable[Enclosure], duration: float | None) -> tuple[Enclosure, ...]:
+    """One enclosure for each address, knowing what any of them knew; a lone one takes `duration`."""
     merged: dict[str, Enclosure] = {}
     for file in files:
         known = merged.get(file.url)

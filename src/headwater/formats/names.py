@@ -1,7 +1,7 @@
 """Turns XML tag names into the short canonical names the readers know, such as `dc:creator` or `atom:link`.
 
-Publishers spell namespaces in many ways (other case, a missing slash, a draft's address, or an undeclared prefix);
-that variety ends here. It knows names only, never what an element means.
+Publishers spell namespaces in many ways (other case, a missing slash, a draft's address, or an undeclared
+prefix); that variety ends here. It knows names only, never what an element means.
 """
 
 from typing import Final
@@ -94,8 +94,8 @@ class Names(dict[str, str]):
     """Tag as lxml gives it → canonical name, remembered for the length of one document.
 
     The namespace of the root element is the document's own language whatever its address says: a made-up
-    one must not hide a feed. `prefixes` holds what has been met so far: a reader that has grouped the children of an
-    element knows by it which vocabularies it need not look for.
+    one must not hide a feed. `prefixes` holds what has been met so far: a reader that has grouped the
+    children of an element knows by it which vocabularies it need not look for.
     """
 
     __slots__ = ("_own", "_own_prefix", "prefixes")
@@ -107,8 +107,6 @@ class Names(dict[str, str]):
         self.prefixes: set[str] = set()
 
     def __missing__(self, tag: str) -> str:
-        if not isinstance(tag, str):  # a comment or a processing instruction
-            return ""
         if tag[:1] == "{":
             uri, _, local = tag[1:].partition("}")
             prefix = namespace_prefix(uri)

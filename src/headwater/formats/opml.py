@@ -1,4 +1,5 @@
-"""Reads and writes OPML subscription lists: folders and titles kept, every bad entry reported with its reason.
+"""Reads and writes OPML subscription lists: folders and titles kept, every bad entry reported with its
+reason.
 
 It knows nothing of sources or the database; an outline is an address with a title in a folder.
 """
@@ -59,7 +60,8 @@ class Opml:
 
 
 def read_opml(data: bytes) -> Opml:
-    """The subscriptions in `data`. Damaged documents are read as far as possible; ParseError when it is no OPML."""
+    """The subscriptions in `data`. Damaged documents are read as far as possible; ParseError when it is no
+    OPML."""
     root = read_tree(data).root
     body, title = _find_body(root)
     outlines: dict[str, Outline] = {}

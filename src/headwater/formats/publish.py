@@ -1,7 +1,7 @@
 """Prepares a feed for publishing: everything the formats demand is there, and nothing in it can do harm.
 
-Pure and stable: preparing a prepared feed changes nothing, and reading back what the writers make of one gives it
-again, field by field.
+Pure and stable: preparing a prepared feed changes nothing, and reading back what the writers make of one
+gives it again, field by field.
 """
 
 import math

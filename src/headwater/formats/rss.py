@@ -16,7 +16,6 @@ from headwater.formats.elements import (
     Element,
     Scope,
     atom_body,
-    collapse,
     first_text,
     first_title,
     inner_text,
@@ -30,7 +29,7 @@ from headwater.formats.elements import (
     unique_persons,
 )
 from headwater.formats.entry import Entry, Feed, Person
-from headwater.formats.html import escape_text, plain_text
+from headwater.formats.html import collapse, escape_text, plain_text
 from headwater.formats.links import is_absolute
 from headwater.formats.media import (
     entry_chapters,
@@ -69,15 +68,16 @@ def read_rss(scope: Scope, root: Element, format_name: str) -> Feed:
             channel.setdefault(name, []).extend(found)
     feed = _read_channel(scope, channel, channels, format_name, root, top)
     if feed.link and is_absolute(feed.link):
-        # RSS has no rule for relative addresses. Publishers mean their site; the document's own address is often
-        # that of a feed host.
+        # RSS has no rule for relative addresses. Publishers mean their site; the document's own address is
+        # often that of a feed host.
         scope = Scope(scope.names, feed.link, scope.has_xml_base)
     entries = tuple(read_item(scope, item) for item in _items(scope, channel, top))
     return replace(feed, entries=entries)
 
 
 def _items(scope: Scope, channel: Children, top: Children) -> Iterator[Element]:
-    # In the channel (RSS 2.0), beside it (RDF, and RSS that forgot the channel), in a list of items (RSS 1.1).
+    # In the channel (RSS 2.0), beside it (RDF, and RSS that forgot the channel), in a list of items (RSS
+    # 1.1).
     seen = set()
     for children in (channel, top):
         for name in ("item", "atom:entry", "entry"):

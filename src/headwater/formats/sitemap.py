@@ -1,7 +1,7 @@
 """Reads sitemaps piece by piece: urlset, sitemapindex, plain text, RSS or Atom used as one, gzipped or not.
 
-A pull parser, so that 50,000 addresses cost little memory; capped in bytes, addresses and depth. Damaged documents
-are read up to the damage. It follows nothing: an index gives the addresses of its sitemaps.
+A pull parser, so that 50,000 addresses cost little memory; capped in bytes, addresses and depth. Damaged
+documents are read up to the damage. It follows nothing: an index gives the addresses of its sitemaps.
 """
 
 import re
@@ -93,7 +93,7 @@ def _is_plain_utf8(data: bytes) -> bool:
 
 
 def _decompress(data: bytes) -> tuple[bytes, bool]:
-    """Unzip up to the cap: a bomb costs no more than an honest file. Also says whether something is missing."""
+    """Unzip up to the cap: a bomb costs no more than an honest file. Also says whether it was cut."""
     unzip = zlib.decompressobj(wbits=31)
     try:
         result = unzip.decompress(data, MAX_BYTES)
@@ -165,7 +165,7 @@ class _Reader:
     def _take(self, parser: etree.XMLPullParser) -> bool:
         try:
             for event, element in parser.read_events():
-                if not isinstance(element.tag, str):
+                if not isinstance(element, etree._Element):
                     continue
                 if event == "start":
                     self._depth += 1
@@ -201,12 +201,10 @@ class _Reader:
     def _record(self, element: etree._Element) -> SitemapUrl | None:
         loc = guid = lastmod = title = None
         for child in element:
-            if not isinstance(child.tag, str):
-                continue
             namespace, name = split_tag(child.tag)
             name = name.lower()
             # Elements only: an entity, which may be an external one, is left out unread.
-            text = "".join(child.itertext(etree.Element)).strip()
+            text = "".join(map(str, child.itertext(etree.Element))).strip()
             if name in ("loc", "link") and loc is None and not _is_foreign(namespace):
                 rel = (child.get("rel") or "alternate").lower()
                 loc = text or (child.get("href") if rel == "alternate" else None)
@@ -227,5 +225,6 @@ class _Reader:
 
 
 def _is_foreign(namespace: str) -> bool:
-    """Whether an element belongs to an extension (image, video, news, xhtml), whose addresses are not the page's."""
+    """Whether an element belongs to an extension (image, video, news, xhtml), whose addresses are not the
+    page's."""
     return any(part in namespace for part in ("image", "video", "news", "xhtml", "mobile", "media", "yahoo"))

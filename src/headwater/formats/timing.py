@@ -1,6 +1,7 @@
 """What a feed says about when to come back: ttl, skipHours, skipDays and the syndication module, as data.
 
-`headwater.schedule` gives these numbers their meaning; here they are only read, and dropped when they make none.
+`headwater.schedule` gives these numbers their meaning; here they are only read, and dropped when they make
+none.
 """
 
 from typing import Final

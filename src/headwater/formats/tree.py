@@ -1,12 +1,13 @@
-"""Bytes → element tree: the strict parser where it can, repaired text where it must, tag soup as the last resort.
+"""Bytes → element tree: the strict parser where it can, repaired text where it must, tag soup as the last
+resort.
 
-No network, no external entities, no unlimited expansion; what a tree may cost is capped. It gives the document's
-root element and says what had to be done to it; what the elements mean is the readers' business.
+No network, no external entities, no unlimited expansion; what a tree may cost is capped. It gives the
+document's root element and says what had to be done to it; what the elements mean is the readers' business.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from lxml import etree
 
@@ -15,7 +16,7 @@ from headwater.formats.charset import decode, sniff_encoding
 from headwater.formats.entities import drop_illegal, has_suspect_numbers, repair_references
 from headwater.formats.soup import read_soup
 
-MAX_BYTES: Final = 64 * 1024 * 1024
+MAX_BYTES: Final = 32 * 1024 * 1024
 MAX_ELEMENTS: Final = 3_000_000
 
 NOTE_ILL_FORMED: Final = "The XML is not well-formed; it was read as far as possible."
@@ -35,7 +36,7 @@ class Tree:
 def _strict_parser() -> etree.XMLParser:
     return etree.XMLParser(
         encoding="utf-8",
-        resolve_entities="internal",
+        resolve_entities="internal",  # type: ignore[arg-type]  # newer than the stubs
         no_network=True,
         load_dtd=False,
         dtd_validation=False,
@@ -53,8 +54,10 @@ def _parse_strictly(data: bytes) -> etree._Element | None:
         root = etree.fromstring(data, _strict_parser())
     except (etree.XMLSyntaxError, ValueError):
         return None
-    # With a DOCTYPE that points elsewhere an unknown entity is no error, and the text behind it would be lost.
-    if root.getroottree().docinfo.doctype and next(root.iter(etree.Entity), None) is not None:
+    # With a DOCTYPE that points elsewhere an unknown entity is no error, and the text behind it would be
+    # lost.
+    docinfo: Any = root.getroottree().docinfo
+    if docinfo.doctype and next(root.iter(etree.Entity), None) is not None:
         return None
     return root
 

@@ -1,7 +1,8 @@
 """Writes RSS 2.0, Atom 1.0 and JSON Feed 1.1 from a Feed.
 
-What one format has no word for is said in a well-known extension, so that reading the document back gives the same
-feed. The same feed gives the same bytes. It neither fetches nor asks a clock; `publish.prepare` fills what is missing.
+What one format has no word for is said in a well-known extension, so that reading the document back gives the
+same feed. The same feed gives the same bytes. It neither fetches nor asks a clock; `publish.prepare` fills
+what is missing.
 """
 
 from collections.abc import Callable, Mapping
@@ -103,11 +104,12 @@ def _add_rss_hints(parent: etree._Element, hints: Hints, namespace: str = "") ->
 
 
 def _add_media(parent: etree._Element, entry: Entry) -> None:
-    """What enclosures and links have no place for: durations, titles, the picture, chapters and transcripts."""
+    """What enclosures and links have no place for: durations, titles, the picture, chapters, transcripts."""
     for file in entry.enclosures:
         if file.duration_seconds is None and file.title is None:
             continue
-        # Without a type, and with a medium that is no picture: it only adds to the enclosure of the same address.
+        # Without a type, and with a medium that is no picture: it only adds to the enclosure of the same
+        # address.
         duration = _number(file.duration_seconds) if file.duration_seconds else None
         content = _add(parent, f"{{{MEDIA}}}content", url=file.url, medium="document", duration=duration)
         _add_text(content, f"{{{MEDIA}}}title", file.title)
@@ -235,7 +237,14 @@ def _add_rss_item(channel: etree._Element, entry: Entry) -> None:
 def write_atom(feed: Feed) -> bytes:
     """Atom 1.0."""
     feed = prepare(feed, author_needed=True)
-    namespaces = {None: ATOM, "itunes": ITUNES, "media": MEDIA, "podcast": PODCAST, "rss": RSS, "sy": SY}
+    namespaces: Any = {
+        None: ATOM,
+        "itunes": ITUNES,
+        "media": MEDIA,
+        "podcast": PODCAST,
+        "rss": RSS,
+        "sy": SY,
+    }
     root = etree.Element(f"{{{ATOM}}}feed", nsmap={**namespaces, "thr": THR, "wfw": WFW})
     if feed.language:
         root.set(_LANG, feed.language)
