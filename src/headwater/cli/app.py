@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from headwater import __version__
-from headwater.cli import collect, config, demo, items, serve, source
+from headwater.cli import collect, config, demo, feeds, items, serve, source
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError
 from headwater.language import translate as t
@@ -24,6 +24,10 @@ app = typer.Typer(
 app.add_typer(source.app, name="source")
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
 app.command("items", help=t("List what was collected."))(items.items)
+app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)
+app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
+app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)
+app.command("export", help=t("Write all sources as an OPML file."))(feeds.export)
 app.command("serve", help=t("Run the collector and the dashboard in one process."))(serve.serve)
 app.command("config", help=t("Show every setting, its value and where it came from."))(config.config)
 app.command("demo", help=t("Try Headwater with a built-in publisher; needs no internet."))(demo.demo)

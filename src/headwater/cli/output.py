@@ -1,7 +1,9 @@
 """How commands print: tables for people, JSON for machines, times and sizes in plain words."""
 
+import contextlib
+import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -34,9 +36,21 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty:
         typer.echo(empty)
 
 
-def _is_terminal() -> bool:
-    import sys
+@contextlib.contextmanager
+def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on the terminal, if there is one: call what it gives with (done, total)."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
 
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
