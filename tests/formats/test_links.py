@@ -42,7 +42,7 @@ def test_join_without_a_base_leaves_relative_addresses() -> None:
         ('<a href="/a?b=1&amp;c=2">x</a>', '<a href="https://e.org/a?b=1&amp;c=2">x</a>'),
         ('<a href="#top">x</a>', '<a href="#top">x</a>'),
         ('<a href="https://x.org/">x</a>', '<a href="https://x.org/">x</a>'),
-        ('<img srcset="a.png 1x, /b.png 2x">', '<img srcset="a.png 1x, /b.png 2x">'),
+        ('<source srcset="/b.png 2x">', '<source srcset="https://e.org/b.png 2x">'),
         (
             '<img src="a.png" srcset="a.png 1x, /b.png 2x">',
             '<img src="https://e.org/blog/a.png" srcset="https://e.org/blog/a.png 1x, https://e.org/b.png 2x">',
