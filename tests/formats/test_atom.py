@@ -112,7 +112,9 @@ def test_title(title: str, text: str) -> None:
 
 
 def test_xml_base_is_inherited() -> None:
-    feed = feed_of('<entry xml:base="sub/"><link href="x"/><id>rel</id></entry>', 'xml:base="https://b.org/d/"')
+    feed = feed_of(
+        '<entry xml:base="sub/"><link href="x"/><id>rel</id></entry>', 'xml:base="https://b.org/d/"'
+    )
     assert feed.entries[0].link == "https://b.org/d/sub/x"
     assert feed.entries[0].id == "https://b.org/d/sub/rel"
 

@@ -25,7 +25,10 @@ def at(*parts: int) -> datetime:
         ("Tue, 03 Mar 2020 10:11:12 GMT+02:00", at(2020, 3, 3, 8, 11, 12)),
         ("Tue, 03 Mar 2020 10:11:12 America/New_York", at(2020, 3, 3, 15, 11, 12)),
         ("Tue (or so), 3(rd) Mar(ch) 2020 10:11 +0000 (GMT (really))", at(2020, 3, 3, 10, 11)),
-        ("Wed, 03 Mar 2020 10:11:12 GMT", at(2020, 3, 3, 10, 11, 12)),  # the weekday is wrong, the date is not
+        (
+            "Wed, 03 Mar 2020 10:11:12 GMT",
+            at(2020, 3, 3, 10, 11, 12),
+        ),  # the weekday is wrong, the date is not
         ("Tue, 03 Mar 2020 24:00:00 GMT", at(2020, 3, 4)),
         ("Sat, 31 Dec 2016 23:59:60 GMT", at(2017, 1, 1)),
         ("Tue, 03 Mar 2020", at(2020, 3, 3)),

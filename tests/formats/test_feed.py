@@ -114,7 +114,10 @@ def test_fifty_thousand_items() -> None:
 def test_no_file_is_read_and_nothing_is_fetched(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("very secret")
-    for subset in (f'<!ENTITY x SYSTEM "{secret.as_uri()}">', f'<!ENTITY % x SYSTEM "{secret.as_uri()}"> %x;'):
+    for subset in (
+        f'<!ENTITY x SYSTEM "{secret.as_uri()}">',
+        f'<!ENTITY % x SYSTEM "{secret.as_uri()}"> %x;',
+    ):
         document = f"<!DOCTYPE rss [{subset}]><rss><channel><title>a&x;b</title></channel></rss>"
         assert "very secret" not in repr(parse(document.encode()))
 

@@ -63,7 +63,12 @@ def test_a_whole_item() -> None:
                     "language": "en",
                     "author": {"name": "Ann", "url": "mailto:ann@e.org"},
                     "attachments": [
-                        {"url": "/a.mp3", "mime_type": "audio/mpeg", "size_in_bytes": 9, "duration_in_seconds": 60},
+                        {
+                            "url": "/a.mp3",
+                            "mime_type": "audio/mpeg",
+                            "size_in_bytes": 9,
+                            "duration_in_seconds": 60,
+                        },
                         {"mime_type": "audio/mpeg"},
                         "nonsense",
                     ],
@@ -91,7 +96,9 @@ def test_a_whole_item() -> None:
 
 
 def test_authors_are_inherited_as_the_standard_says() -> None:
-    feed = parse(document(author={"name": "Feed"}, items=[{"id": "1"}, {"id": "2", "authors": [{"name": "Own"}]}]))
+    feed = parse(
+        document(author={"name": "Feed"}, items=[{"id": "1"}, {"id": "2", "authors": [{"name": "Own"}]}])
+    )
     assert [entry.author for entry in feed.entries] == ["Feed", "Own"]
 
 
@@ -107,7 +114,9 @@ def test_version_1_and_a_byte_order_mark() -> None:
 
 
 def test_wrong_types_are_as_good_as_absent() -> None:
-    feed = parse(document(title=["x"], authors="x", items=[1, None, {"id": {}, "tags": "x", "attachments": {}}]))
+    feed = parse(
+        document(title=["x"], authors="x", items=[1, None, {"id": {}, "tags": "x", "attachments": {}}])
+    )
     assert feed.title == ""
     assert feed.entries == (Entry(),)
 

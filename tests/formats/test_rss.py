@@ -33,7 +33,7 @@ def test_a_whole_item() -> None:
         "<category>Water</category><category> Rain </category><category>Water</category>"
         "<description>Short</description><content:encoded><![CDATA[<p>Long</p>]]></content:encoded>"
         '<enclosure url="https://e.org/a.mp3" type="audio/mpeg" length="123"/><itunes:duration>1:02:03</itunes:duration>'
-        '<comments>https://e.org/1#c</comments><wfw:commentRss>https://e.org/1/feed</wfw:commentRss>'
+        "<comments>https://e.org/1#c</comments><wfw:commentRss>https://e.org/1/feed</wfw:commentRss>"
         '<slash:comments>7</slash:comments><source url="https://s.org/feed">Source</source>'
         "<dc:language>en-GB</dc:language><georss:point>1 2</georss:point>"
         '<media:thumbnail url="https://e.org/t.png"/>'
@@ -126,7 +126,9 @@ def test_relative_links_without_a_site_are_relative_to_the_document() -> None:
 
 
 def test_links_in_bodies_are_resolved() -> None:
-    feed = channel('<link>https://site.org/</link><item><description>&lt;a href="/x"&gt;</description></item>')
+    feed = channel(
+        '<link>https://site.org/</link><item><description>&lt;a href="/x"&gt;</description></item>'
+    )
     assert feed.entries[0].summary == '<a href="https://site.org/x">'
 
 
@@ -135,14 +137,20 @@ def test_links_in_bodies_are_resolved() -> None:
     [
         ("<author>ann@e.org</author>", [Person(email="ann@e.org")]),
         ("<author>Ann Lee</author>", [Person(name="Ann Lee")]),
-        ("<dc:creator>Ann Lee</dc:creator><dc:creator>Bo</dc:creator>", [Person(name="Ann Lee"), Person(name="Bo")]),
+        (
+            "<dc:creator>Ann Lee</dc:creator><dc:creator>Bo</dc:creator>",
+            [Person(name="Ann Lee"), Person(name="Bo")],
+        ),
         ("<dc:creator>Ann Lee (mailto:ann@e.org)</dc:creator>", [Person(name="Ann Lee (mailto:ann@e.org)")]),
         ("<itunes:author>Ann &amp;amp; Bo</itunes:author>", [Person(name="Ann & Bo")]),
         (
             "<atom:author><atom:name>Ann</atom:name><atom:email>ann@e.org</atom:email></atom:author>",
             [Person(name="Ann", email="ann@e.org")],
         ),
-        ("<author><name>Ann</name><uri>/ann</uri></author>", [Person(name="Ann", url="https://host.example/ann")]),
+        (
+            "<author><name>Ann</name><uri>/ann</uri></author>",
+            [Person(name="Ann", url="https://host.example/ann")],
+        ),
         ("", []),
     ],
 )
@@ -169,7 +177,7 @@ def test_dates(inner: str, published: int | None, updated: int | None) -> None:
 
 def test_media_group() -> None:
     entry = item(
-        '<media:group><media:title>Film</media:title><media:description>About</media:description>'
+        "<media:group><media:title>Film</media:title><media:description>About</media:description>"
         '<media:content url="https://e.org/a.mp4" type="video/mp4" fileSize="9" duration="60"/>'
         '<media:content url="https://e.org/a.webm" type="video/webm"/>'
         '<media:content url="https://e.org/p.jpg" medium="image"/></media:group>'

@@ -63,7 +63,9 @@ def test_references(written: str, title: str) -> None:
 
 
 def test_entities_of_the_document_itself() -> None:
-    feed = parse(b'<!DOCTYPE rss [<!ENTITY me "Ann">]><rss><channel><title>&me;&nbsp;&me;</title></channel></rss>')
+    feed = parse(
+        b'<!DOCTYPE rss [<!ENTITY me "Ann">]><rss><channel><title>&me;&nbsp;&me;</title></channel></rss>'
+    )
     assert feed.title == "Ann Ann"
 
 
@@ -76,7 +78,14 @@ def test_entities_of_a_doctype_that_points_elsewhere() -> None:
 
 @pytest.mark.parametrize(
     "before",
-    ["\n\n", "junk ", "<?xml version='1.0'?>\n\n", "<!-- c -->", "\ufeff", "<?xml version='1.0'?><?xml version='1.0'?>"],
+    [
+        "\n\n",
+        "junk ",
+        "<?xml version='1.0'?>\n\n",
+        "<!-- c -->",
+        "\ufeff",
+        "<?xml version='1.0'?><?xml version='1.0'?>",
+    ],
 )
 def test_what_stands_before_the_feed(before: str) -> None:
     assert parse(f"{before}<rss><channel><title>T</title></channel></rss>".encode()).title == "T"
