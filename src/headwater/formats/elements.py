@@ -26,6 +26,7 @@ _LANG: Final = f"{{{XML_NAMESPACE}}}lang"
 _FIRST_TAG = re.compile(r"""<[^<>"']*+(?:"[^"]*+"[^<>"']*+|'[^']*+'[^<>"']*+)*+>""")
 _PREFIXED_TAG = re.compile(r"<[A-Za-z][A-Za-z0-9_.-]*+:")
 _XMLNS = re.compile(r"""(<[A-Za-z][^<>]*?)\sxmlns(?::[A-Za-z0-9_.-]+)?="[^"]*\"""")
+_VOID_ENDS = re.compile(r"</(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)>")
 _HTML_TYPES: Final = frozenset(("html", "text/html", "escaped", "text/x-html"))
 _XHTML_TYPES: Final = frozenset(("xhtml", "application/xhtml+xml", "xml", "text/xml", "application/xml"))
 _EMAIL = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+\.[^\s<>()\[\],;:\".]+")
@@ -116,6 +117,7 @@ def inner_markup(element: Element) -> str:
         )
     start = _FIRST_TAG.match(markup)
     markup = markup[start.end() if start else 0 : markup.rfind("</")]
+    markup = _VOID_ENDS.sub("", markup)  # lxml does not take namespaced elements for HTML's own
     if " xmlns" in markup:
         markup = _XMLNS.sub(r"\1", markup)
     return markup.strip()

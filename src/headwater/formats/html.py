@@ -22,7 +22,8 @@ _TAGS_IN_TEXT = re.compile(
 _COMMENTS = re.compile(r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)|<![A-Za-z][^<>]*>|<\?xml[^<>]*>")
 _SILENT = re.compile(r"<(script|style)\b[^<]*+(?:<(?!/\1)[^<]*+)*+(?:</\1\s*>|\Z)", re.IGNORECASE)
 _BREAKS = re.compile(r"<(?:br|/?p|/?div|/?li|/?tr|/?h[1-6])\b[^<>]*>", re.IGNORECASE)
-_WHITE = re.compile(r"\s+")
+# Only with its semicolon: "?a=1&copy=2" is no copyright sign.
+_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 _TAGS: Final = (
     nh3.ALLOWED_TAGS | {"audio", "video", "source", "picture", "figure", "figcaption", "track"}
@@ -92,7 +93,7 @@ def plain_text(markup: str) -> str:
         text = _BREAKS.sub(" ", text)
         text = _TAGS_IN_TEXT.sub("", text)
     if "&" in text:
-        text = html.unescape(text)
+        text = _REFERENCE.sub(lambda match: html.unescape(match[0]), text)
     return collapse(text)
 
 

@@ -61,7 +61,7 @@ def resolve_html(body: str, base: str | None) -> str:
         return body
     edits: list[tuple[int, int, str]] = []
     patterns = _RELATIVE
-    if "href=" not in body and "src=" not in body:
+    if "href=" not in body and "src=" not in body and "srcset=" not in body:
         if not ("SRC=" in body or "HREF=" in body):
             return body
         patterns = _RELATIVE_SHOUTED
