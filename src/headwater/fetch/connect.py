@@ -22,6 +22,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from headwater.fetch.guard import Guard, RefusedError
 
 if TYPE_CHECKING:
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.client_reqrep import ConnectionKey
     from aiohttp.connector import AddrInfoType, Connection
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -49,7 +51,7 @@ def make_connector(guard: Guard, resolver: AbstractResolver, ca_file: str | Path
         context = ssl.create_default_context()
         context.load_verify_locations(ca_file)
         context.set_alpn_protocols(["http/1.1"])
-    return TCPConnector(
+    return _AbortingConnector(
         ssl=context,
         resolver=resolver,
         socket_factory=make_socket,
@@ -57,6 +59,21 @@ def make_connector(guard: Guard, resolver: AbstractResolver, ca_file: str | Path
         ttl_dns_cache=_DNS_SECONDS,
         keepalive_timeout=_KEEP_ALIVE_SECONDS,
     )
+
+
+class _AbortingConnector(TCPConnector):
+    """Aborts what it does not keep.
+
+    A TLS transport that is only closed waits for the peer's goodbye, and under uvloop reads without end what a
+    peer sends instead of one. Nothing that is given up here deserves the courtesy.
+    """
+
+    def _release(
+        self, key: "ConnectionKey", protocol: "ResponseHandler", *, should_close: bool = False
+    ) -> None:
+        if should_close or protocol.should_close:
+            protocol.abort()
+        super()._release(key, protocol, should_close=should_close)
 
 
 class GuardedResolver(AbstractResolver):
