@@ -200,7 +200,7 @@ class Origin:
         context = None
         if self.tls:
             self._folder = tempfile.TemporaryDirectory()
-            context, self.ca_file = _tls_context(self.tls, Path(self._folder.name))
+            context, self.ca_file = tls_context(self.tls, Path(self._folder.name))
         started: threading.Event = threading.Event()
         failed: list[BaseException] = []
 
@@ -584,7 +584,7 @@ def _certificate(quality: str) -> tuple[bytes, bytes]:
     return private + leaf.public_bytes(pem), ca.public_bytes(pem)
 
 
-def _tls_context(quality: str, folder: Path) -> tuple[ssl.SSLContext, Path]:
+def tls_context(quality: str, folder: Path) -> tuple[ssl.SSLContext, Path]:
     leaf, ca = _certificate(quality)
     (folder / "leaf.pem").write_bytes(leaf)
     (folder / "ca.pem").write_bytes(ca)

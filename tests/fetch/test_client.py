@@ -545,6 +545,22 @@ async def test_cancelled_requests_give_everything_back(origin: Origin) -> None:
         assert [response.body for response in results2] == [FEED] * 4
 
 
+async def test_a_host_gets_its_turn_back_from_who_gives_up_waiting_for_a_slot(origin: Origin) -> None:
+    hanging = origin.route("/hang", fault="hang")
+    with Origin(host="127.0.0.2") as other:
+        good = other.route("/feed", body=FEED)
+        async with door(concurrency=1, host_concurrency=1) as fetcher:
+            holder = asyncio.create_task(fetcher.get(Request(hanging)))
+            await asyncio.sleep(0.05)
+            waiter = asyncio.create_task(fetcher.get(Request(good)))
+            await asyncio.sleep(0.05)
+            for task in (waiter, holder):
+                task.cancel()
+            await asyncio.gather(waiter, holder, return_exceptions=True)
+            async with asyncio.timeout(2):
+                assert (await fetcher.get(Request(good))).body == FEED
+
+
 async def test_a_slow_host_is_told_by_the_others_answer(origin: Origin, fetcher: Fetcher) -> None:
     origin.route("/busy", status=429, headers={"Retry-After": "1000"})
     origin.route("/feed", body=FEED)

@@ -203,6 +203,8 @@ def test_ports_of_the_web(port: int) -> None:
         ("10.0.0.0/8", "any.example", "10.0.0.5", 80, True),
         ("10.0.0.0/8", "any.example", "::ffff:10.0.0.5", 80, True),
         ("10.0.0.0/8", "any.example", "192.168.0.1", 80, False),
+        ("::ffff:10.0.0.0/104", "any.example", "10.0.0.5", 80, True),
+        ("::ffff:10.0.0.0/104", "any.example", "192.168.0.5", 80, False),
         ("10.0.0.5", "any.example", "10.0.0.5", 80, True),
         ("10.0.0.5", "any.example", "10.0.0.6", 80, False),
         ("10.0.0.5:8080", "any.example", "10.0.0.5", 8080, True),

@@ -55,13 +55,6 @@ async def _read(answer: ClientResponse, encoding: str | None, limit: int) -> tup
 
 
 def drop(answer: ClientResponse) -> None:
-    """Have done with an answer, read or not; the connection is kept only if it was read to its end.
-
-    Aborted, not closed: over TLS a closed transport may go on downloading what nobody reads.
-    """
-    connection = answer.connection
-    if connection is None:
-        return  # read to its end; the connection has gone back to the pool
-    if connection.transport is not None:
-        connection.transport.abort()
-    answer.close()
+    """Have done with an answer, read or not. The connection is kept only if it was read to its end."""
+    if answer.connection is not None:
+        answer.close()

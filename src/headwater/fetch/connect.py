@@ -64,8 +64,8 @@ def make_connector(guard: Guard, resolver: AbstractResolver, ca_file: str | Path
 class _AbortingConnector(TCPConnector):
     """Aborts what it does not keep.
 
-    A TLS transport that is only closed waits for the peer's goodbye, and under uvloop reads whatever a
-    malicious peer sends instead of one. Nothing that is given up here deserves the courtesy.
+    A TLS transport that is only closed waits for the peer's goodbye, and under uvloop reads without end what
+    the peer sends instead of one. Nothing that is given up here deserves the courtesy.
     """
 
     def _release(

@@ -184,7 +184,7 @@ class Guard:
     def _read(self, entry: str) -> None:
         text = entry.strip()
         with suppress(ValueError):
-            self._networks.append(ipaddress.ip_network(text.strip("[]"), strict=False))
+            self._networks.append(_plain_network(ipaddress.ip_network(text.strip("[]"), strict=False)))
             return
         host, colon, port_text = text.rpartition(":")
         if not colon:
@@ -245,6 +245,14 @@ def _plain(address: Address) -> Address:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
+
+
+def _plain_network(network: Network) -> Network:
+    if network.version == 6 and network.prefixlen >= 96:
+        first = _plain(network.network_address)
+        if isinstance(first, IPv4Address):
+            return IPv4Network((first, network.prefixlen - 96))
+    return network
 
 
 def _normal_name(host: str) -> str:
