@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
+from headwater.collect.decide import candidates
 from headwater.collect.visit import Surroundings, successful_settlement, too_slow
 from headwater.collectors.base import Collector, Harvest, SourceConfig, read_config
 from headwater.collectors.types import SourceType, collector_of, find_type
@@ -61,7 +62,8 @@ async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
         now = world.clock()
         source = _add(connection, wanted, now, harvest.metadata.title)
         (claimed,) = claim_sources(connection, [source.id], now=now, lease_until=now + world.timeout_seconds)
-        settlement = successful_settlement(claimed, harvest, {}, world, started_at)
+        found = candidates(harvest.items, now)
+        settlement = successful_settlement(claimed, harvest, found, {}, world.planner, started_at, now)
         settle(connection, [settlement])
         return settlement.after
 

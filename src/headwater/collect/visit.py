@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from headwater.collect.decide import candidates, decide, keys_of
+from headwater.collect.decide import Candidate, candidates, decide, keys_of
 from headwater.collect.planning import Planner
 from headwater.collectors.base import Harvest, read_config
 from headwater.collectors.types import collector_of
@@ -75,17 +75,22 @@ def internal_failure(problem: str) -> VisitError:
 
 
 async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, started_at: float) -> Settlement:
-    keys = keys_of(candidates(harvest.items, world.clock()))
-    known = await world.store.read(known_keys, source.id, keys) if keys else {}
-    return successful_settlement(source, harvest, known, world, started_at)
+    now = world.clock()
+    found = candidates(harvest.items, now)
+    known = await world.store.read(known_keys, source.id, keys_of(found)) if found else {}
+    return successful_settlement(source, harvest, found, known, world.planner, started_at, now)
 
 
 def successful_settlement(
-    source: Source, harvest: Harvest, known: Mapping[bytes, bytes], world: Surroundings, started_at: float
+    source: Source,
+    harvest: Harvest,
+    found: list[Candidate],
+    known: Mapping[bytes, bytes],
+    planner: Planner,
+    started_at: float,
+    now: float,
 ) -> Settlement:
-    """What is written when a visit has worked; `known` is what the database knows of the harvest's items."""
-    now = world.clock()
-    found = candidates(harvest.items, now)
+    """What is written when a visit has worked; `known` is what the database knows of what was found."""
     decision = decide(found, known, now=now, has_history=source.last_entry_at is not None)
     seen = Observation(
         at=now,
@@ -96,7 +101,7 @@ def successful_settlement(
         overflow=decision.overflow,
         hints=harvest.hints,
     )
-    after = world.planner.after_success(source, seen)
+    after = planner.after_success(source, seen)
     after = replace(
         after,
         validators=harvest.validators,

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql
 
+CHUNK = 2_000  # rows in one statement: enough to be fast, few enough not to hold a second copy of everything
 SQLITE_VALUES = 10_000  # SQLite takes 32,766 parameters in a statement
 
 _POSTGRES = postgresql.dialect()  # type: ignore[no-untyped-call]
@@ -28,11 +29,12 @@ def insert_rows(
     on_conflict: str = "",
 ) -> None:
     """Insert `rows`, each in the order of `columns`; `on_conflict` is the clause for rows already there."""
-    if rows:
+    for start in range(0, len(rows), CHUNK):
+        part = list(rows[start : start + CHUNK])
         if is_sqlite(connection):
-            connection.exec_driver_sql(_sqlite_insert(table, columns, on_conflict), list(rows))
+            connection.exec_driver_sql(_sqlite_insert(table, columns, on_conflict), part)
         else:
-            connection.exec_driver_sql(_postgres_insert(table, columns, on_conflict), _arrays(rows))
+            connection.exec_driver_sql(_postgres_insert(table, columns, on_conflict), _arrays(part))
 
 
 def update_rows(
