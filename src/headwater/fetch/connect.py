@@ -78,7 +78,8 @@ class _AbortingConnector(TCPConnector):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._factory = partial[ResponseHandler](_Protocol, loop=asyncio.get_running_loop())
+        protocol: type[ResponseHandler] = _Protocol
+        self._factory = partial(protocol, loop=asyncio.get_running_loop())
 
     def _release(
         self, key: "ConnectionKey", protocol: ResponseHandler, *, should_close: bool = False
