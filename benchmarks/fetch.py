@@ -160,8 +160,8 @@ def _bombs(size: int) -> None:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("--requests", type=int, default=4000, help="requests per round")
-    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--requests", type=int, default=1500, help="requests per round")
+    arguments.add_argument("--rounds", type=int, default=15, help="the median round counts")
     arguments.add_argument("--at-once", type=int, default=50)
     arguments.add_argument("--bomb-megabytes", type=int, default=512)
     options = arguments.parse_args()

@@ -406,6 +406,8 @@ class Origin:
                 await self._write(writer, start + (body[: len(body) // 2] if fault == "cut-body" else body))
             return fault not in ("cut-body", "long-length", "no-length") and answer.keep_alive
         await self._write(writer, start)
+        if fault in ("cut-chunk", "bad-chunk"):
+            await asyncio.sleep(0.05)  # so that the reader is already waiting for the body
         if fault == "cut-chunk":
             assert isinstance(body, bytes)
             await self._write(writer, b"%x\r\n%s" % (len(body), body[: len(body) // 2]))

@@ -13,16 +13,24 @@ import ssl
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import ClientConnectionResetError, ClientRequest, ClientResponse, TCPConnector
+from aiohttp import (
+    ClientConnectionResetError,
+    ClientPayloadError,
+    ClientRequest,
+    ClientResponse,
+    TCPConnector,
+)
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
 
 from headwater.fetch.guard import Guard, RefusedError
 
 if TYPE_CHECKING:
-    from aiohttp.client_proto import ResponseHandler
     from aiohttp.client_reqrep import ConnectionKey
     from aiohttp.connector import AddrInfoType, Connection
 
@@ -68,12 +76,26 @@ class _AbortingConnector(TCPConnector):
     the peer sends instead of one. Nothing that is given up here deserves the courtesy.
     """
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        protocol: type[ResponseHandler] = _Protocol
+        self._factory = partial(protocol, loop=asyncio.get_running_loop())
+
     def _release(
-        self, key: "ConnectionKey", protocol: "ResponseHandler", *, should_close: bool = False
+        self, key: "ConnectionKey", protocol: ResponseHandler, *, should_close: bool = False
     ) -> None:
         if should_close or protocol.should_close:
             protocol.abort()
         super()._release(key, protocol, should_close=should_close)
+
+
+class _Protocol(ResponseHandler):
+    """Tells the reader of a body that it will not go on: aiohttp tells only those who wait for an answer."""
+
+    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
+        super().set_exception(exc, *cause)
+        if isinstance(exc, HttpProcessingError) and self._payload is not None:
+            self._payload.set_exception(ClientPayloadError("not HTTP"))
 
 
 class GuardedResolver(AbstractResolver):
