@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql
 
 CHUNK = 2_000  # rows in one statement: enough to be fast, few enough not to hold a second copy of everything
-SQLITE_VALUES = 10_000  # SQLite takes 32,766 parameters in a statement
+VALUES = 10_000  # looked up in one statement; SQLite takes 32,766 parameters
 
 _POSTGRES = postgresql.dialect()  # type: ignore[no-untyped-call]
 
@@ -57,14 +57,15 @@ def select_by(
 ) -> list[Any]:
     """The rows of `sql`, in which `{values}` stands for "is one of `values`", after the parameters `more`."""
     values = list(values)
-    if not is_sqlite(connection):
-        sql = sql.replace("?", "%s").format(values=f"= ANY(%s::{array_type}[])")
-        return list(connection.exec_driver_sql(sql, (*more, values)))
     rows: list[Any] = []
-    for start in range(0, len(values), SQLITE_VALUES):
-        part = values[start : start + SQLITE_VALUES]
-        marks = ",".join("?" * len(part))
-        rows.extend(connection.exec_driver_sql(sql.format(values=f"IN ({marks})"), (*more, *part)))
+    for start in range(0, len(values), VALUES):
+        part = values[start : start + VALUES]
+        if is_sqlite(connection):
+            marks = ",".join("?" * len(part))
+            rows.extend(connection.exec_driver_sql(sql.format(values=f"IN ({marks})"), (*more, *part)))
+        else:
+            statement = sql.replace("?", "%s").format(values=f"= ANY(%s::{array_type}[])")
+            rows.extend(connection.exec_driver_sql(statement, (*more, part)))
     return rows
 
 

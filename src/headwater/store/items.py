@@ -73,11 +73,12 @@ _SEEN = ("source_id", "id_hash", "content_hash", "first_seen_at")
 def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemChange, ...], float]]) -> None:
     """Write the changes of many visits, each given as (source id, changes, time)."""
     new: list[tuple[Any, ...]] = []
-    seen: list[tuple[Any, ...]] = []
+    seen: dict[tuple[int, bytes], tuple[Any, ...]] = {}
     changed: list[tuple[int, ItemChange, float]] = []
     for source_id, changes, now in visits:
         for change in changes:
-            seen.extend((source_id, key, change.content_hash, now) for key in change.keys)
+            for key in change.keys:
+                seen[source_id, key] = (source_id, key, change.content_hash, now)
             if change.kind == "new":
                 item = change.item
                 new.append(
@@ -100,7 +101,7 @@ def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemCh
         connection,
         seen_ids,
         _SEEN,
-        list({row[:2]: row for row in seen}.values()),
+        list(seen.values()),
         "ON CONFLICT (source_id, id_hash) DO UPDATE SET content_hash = excluded.content_hash",
     )
 
