@@ -156,6 +156,22 @@ async def test_one_sources_failure_touches_no_other(
     assert titles(store) == ["Post 1"]
 
 
+async def test_a_host_that_rests_postpones_its_other_sources_without_blame(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/busy", status=429, headers={"Retry-After": "600"})
+    origin.route("/innocent", body=rss(1))
+    busy, innocent = (add(store, origin.url(path), clock) for path in ("/busy", "/innocent"))
+    async with Engine(store, settings, clock=clock) as engine:
+        await engine.collect_sources([busy.id])
+        await engine.collect_sources([innocent.id])
+    assert len(origin.requests) == 1, "a host that asked for rest gets it"
+    assert reread(store, busy).consecutive_failures == 1
+    stored = reread(store, innocent)
+    assert (stored.consecutive_failures, stored.last_error, stored.last_fetched_at) == (0, None, None)
+    assert 590 < (stored.next_fetch_at or 0) - clock() <= 600
+
+
 async def test_success_heals(store: Store, settings: Settings, origin: Origin, clock: FakeClock) -> None:
     origin.route("/feed", [Answer(status=500), Answer(status=500), Answer(body=rss(1))])
     source = add(store, origin.url("/feed"), clock)

@@ -61,7 +61,7 @@ class Tally:
         self.skipped += record.outcome == "skipped"
         self.items_new += record.items_new
         self.items_updated += record.items_updated
-        if record.error_message is not None and len(self.failures) < BATCH:
+        if record.error_message is not None and record.outcome == "failed" and len(self.failures) < BATCH:
             self.failures.append((settlement.before, record.error_message))
 
 

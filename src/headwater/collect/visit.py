@@ -24,6 +24,7 @@ from headwater.store.queue import Settlement
 
 log = logging.getLogger(__name__)
 
+POSTPONE_SECONDS = 60.0
 MOVED_AFTER = 3  # visits in a row that were sent to the same new address for good
 
 _warned_types: set[str] = set()
@@ -52,6 +53,8 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
             harvest = await collector.collect(source, config, world.fetcher)
         return await _succeeded(source, harvest, world, started_at)
     except VisitError as error:
+        if error.kind is FailureKind.RATE_LIMITED and error.http_status is None:
+            return _postponed(source, error, world, started_at)
         return failed_settlement(source, error, world, started_at)
     except TimeoutError:
         return failed_settlement(source, too_slow(world.timeout_seconds), world, started_at)
@@ -152,6 +155,16 @@ def failed_settlement(
         error_message=message,
     )
     return Settlement(source, after, record)
+
+
+def _postponed(source: Source, error: VisitError, world: Surroundings, started_at: float) -> Settlement:
+    """Nothing was sent, because the host is resting or its line is too long: no fault of the source's."""
+    wait = max(error.retry_after_seconds or 0.0, POSTPONE_SECONDS)
+    after = replace(source, next_fetch_at=started_at + wait, plan_reason={"postponed": wait})
+    message = error.render("en")
+    return Settlement(
+        source, after, Visit(source.id, started_at, world.clock(), "skipped", error_message=message)
+    )
 
 
 def _skipped(source: Source, world: Surroundings, started_at: float) -> Settlement:
