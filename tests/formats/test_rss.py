@@ -114,6 +114,7 @@ def test_a_whole_channel() -> None:
         ("<link><![CDATA[https://e.org/a?b&c]]></link>", "https://e.org/a?b&c"),
         ("<link/><guid>https://e.org/a</guid>", "https://e.org/a"),
         ('<guid isPermaLink="false">https://e.org/a</guid>', None),
+        ('<guid isPermaLink="true">/a</guid>', "https://site.org/a"),
         ("<guid>tag:e.org,2020:1</guid>", None),
         ('<atom:link href="https://e.org/a"/>', "https://e.org/a"),
         ('<atom:link rel="self" href="https://e.org/feed"/>', None),
@@ -216,6 +217,7 @@ def test_one_enclosure_for_each_address() -> None:
         ('<r:rss xmlns:r="http://backend.userland.com/rss2" version="2.0"><r:channel><r:item/></r:channel>'
          "</r:rss>",
          "rss-2.0", 1),
+        ('<Channel xmlns="http://purl.org/net/rss1.1#"><items><item/></items></Channel>', "rss", 1),
         ('<RSS version="2.0"><Channel><Item/></Channel></RSS>', "rss-2.0", 1),
     ],
 )  # fmt: skip
