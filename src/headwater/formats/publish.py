@@ -39,7 +39,7 @@ def prepare(feed: Feed, *, author_needed: bool = False) -> Feed:
     dates = [date for entry in entries for date in (entry.updated, entry.published) if date]
     updated = _whole_second(feed.updated) or max(dates, default=_EPOCH)
     link = join(None, _text(feed.link)) or join(None, _text(feed.self_link))
-    title = _line(feed.title) or link or "Feed"
+    title = _line(feed.title) or _line(link) or "Feed"
     authors = _people(feed.authors, base)
     if author_needed and not authors and not all(entry.authors for entry in entries):
         authors = (Person(name=title),)
