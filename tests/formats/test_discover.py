@@ -13,7 +13,7 @@ def found(page: str, url: str = URL) -> list[Candidate]:
 def test_declared_links_come_first_and_comment_feeds_last() -> None:
     page = """<html><head>
       <link rel="alternate" type="application/rss+xml" title="Comments" href="/comments/feed">
-      <LINK REL="Alternate Home" TYPE="application/atom+xml; charset=utf-8" TITLE=" All  posts " HREF="atom.xml">
+      <LINK REL="Alternate Home" TYPE="application/atom+xml; x=y" TITLE=" All  posts " HREF="atom.xml">
       <link rel="alternate" type="application/feed+json" href="https://e.org/feed.json">
       <link rel="alternate" hreflang="de" href="/de/"><link rel="stylesheet" type="text/css" href="/feed.css">
       <link rel="alternate" type="text/xml" href="/about.xml">
@@ -32,7 +32,10 @@ def test_base_element() -> None:
 
 
 def test_hints_in_the_body() -> None:
-    page = '<a href="/feed.xml">Subscribe</a><a href="/food">feed me</a><a href="#rss">RSS</a><a href="javascript:x">RSS</a>'
+    page = (
+        '<a href="/feed.xml">Subscribe</a><a href="/food">feed me</a>'
+        '<a href="#rss">RSS</a><a href="javascript:x">RSS</a>'
+    )
     assert [candidate.url for candidate in found(page)] == ["https://e.org/feed.xml"]
 
 

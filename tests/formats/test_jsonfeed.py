@@ -113,6 +113,10 @@ def test_version_1_and_a_byte_order_mark() -> None:
     assert (parse(data).format, parse(data).title) == ("json-1.0", "T")
 
 
+def test_a_forgotten_version() -> None:
+    assert parse(b'{"title": "T", "items": [{"id": "1", "content_text": "x"}]}').title == "T"
+
+
 def test_wrong_types_are_as_good_as_absent() -> None:
     feed = parse(
         document(title=["x"], authors="x", items=[1, None, {"id": {}, "tags": "x", "attachments": {}}])
@@ -128,6 +132,7 @@ def test_wrong_types_are_as_good_as_absent() -> None:
         (b'{"version": "https://jsonfeed.org/version/1", "items": [', FailureKind.MALFORMED),
         (b"[1, 2]", FailureKind.NOT_A_FEED),
         (b'{"name": "package", "version": "1.0.0"}', FailureKind.NOT_A_FEED),
+        (b'{"items": [{"id": 1}, {"id": 2}]}', FailureKind.NOT_A_FEED),
         (b"[" * 100_000, FailureKind.MALFORMED),
     ],
 )

@@ -28,11 +28,13 @@ def item(inner: str) -> Entry:
 
 def test_a_whole_item() -> None:
     entry = item(
-        "<title>On &lt;b&gt;rivers&lt;/b&gt; &amp;amp; rain</title><link>https://e.org/1</link><guid>urn:1</guid>"
+        "<title>On &lt;b&gt;rivers&lt;/b&gt; &amp;amp; rain</title><link>https://e.org/1</link>"
+        "<guid>urn:1</guid>"
         "<pubDate>Tue, 03 Mar 2020 10:11:12 GMT</pubDate><author>ann@e.org (Ann Lee)</author>"
         "<category>Water</category><category> Rain </category><category>Water</category>"
         "<description>Short</description><content:encoded><![CDATA[<p>Long</p>]]></content:encoded>"
-        '<enclosure url="https://e.org/a.mp3" type="audio/mpeg" length="123"/><itunes:duration>1:02:03</itunes:duration>'
+        '<enclosure url="https://e.org/a.mp3" type="audio/mpeg" length="123"/>'
+        "<itunes:duration>1:02:03</itunes:duration>"
         "<comments>https://e.org/1#c</comments><wfw:commentRss>https://e.org/1/feed</wfw:commentRss>"
         '<slash:comments>7</slash:comments><source url="https://s.org/feed">Source</source>'
         "<dc:language>en-GB</dc:language><georss:point>1 2</georss:point>"
@@ -66,9 +68,12 @@ def test_a_whole_item() -> None:
 
 def test_a_whole_channel() -> None:
     feed = channel(
-        "<title>Streams</title><link>https://e.org/</link><description>All &lt;i&gt;of&lt;/i&gt; them</description>"
-        "<language>en</language><managingEditor>Ann Lee &lt;ann@e.org&gt;</managingEditor><copyright>CC</copyright>"
-        "<pubDate>Tue, 03 Mar 2020 10:11:12 GMT</pubDate><lastBuildDate>Wed, 04 Mar 2020 00:00:00 GMT</lastBuildDate>"
+        "<title>Streams</title><link>https://e.org/</link>"
+        "<description>All &lt;i&gt;of&lt;/i&gt; them</description>"
+        "<language>en</language><managingEditor>Ann Lee &lt;ann@e.org&gt;</managingEditor>"
+        "<copyright>CC</copyright>"
+        "<pubDate>Tue, 03 Mar 2020 10:11:12 GMT</pubDate>"
+        "<lastBuildDate>Wed, 04 Mar 2020 00:00:00 GMT</lastBuildDate>"
         "<category>Water</category><generator>Pen</generator><ttl>90</ttl>"
         "<skipHours><hour>0</hour><hour>24</hour><hour>7</hour><hour>x</hour></skipHours>"
         "<skipDays><day>Sunday</day><day>monday</day><day>Blursday</day></skipDays>"
@@ -109,6 +114,7 @@ def test_a_whole_channel() -> None:
         ("<link><![CDATA[https://e.org/a?b&c]]></link>", "https://e.org/a?b&c"),
         ("<link/><guid>https://e.org/a</guid>", "https://e.org/a"),
         ('<guid isPermaLink="false">https://e.org/a</guid>', None),
+        ('<guid isPermaLink="true">/a</guid>', "https://site.org/a"),
         ("<guid>tag:e.org,2020:1</guid>", None),
         ('<atom:link href="https://e.org/a"/>', "https://e.org/a"),
         ('<atom:link rel="self" href="https://e.org/feed"/>', None),
@@ -192,7 +198,8 @@ def test_media_group() -> None:
 def test_one_enclosure_for_each_address() -> None:
     entry = item(
         '<enclosure url="https://e.org/a.mp3" length="5" type="audio/mpeg"/>'
-        '<media:content url="https://e.org/a.mp3" duration="30"><media:title>Talk</media:title></media:content>'
+        '<media:content url="https://e.org/a.mp3" duration="30"><media:title>Talk</media:title>'
+        "</media:content>"
     )
     assert entry.enclosures == (Enclosure("https://e.org/a.mp3", "audio/mpeg", 5, "Talk", 30.0),)
 
@@ -207,8 +214,10 @@ def test_one_enclosure_for_each_address() -> None:
         ("<channel><item/></channel>", "rss", 1),
         ('<CHANNEL HREF="x"><ITEM HREF="https://e.org/1"/></CHANNEL>', "cdf", 1),
         ('<rss xmlns="http://made.up/" version="2.0"><channel><item/></channel></rss>', "rss-2.0", 1),
-        ('<r:rss xmlns:r="http://backend.userland.com/rss2" version="2.0"><r:channel><r:item/></r:channel></r:rss>',
+        ('<r:rss xmlns:r="http://backend.userland.com/rss2" version="2.0"><r:channel><r:item/></r:channel>'
+         "</r:rss>",
          "rss-2.0", 1),
+        ('<Channel xmlns="http://purl.org/net/rss1.1#"><items><item/></items></Channel>', "rss", 1),
         ('<RSS version="2.0"><Channel><Item/></Channel></RSS>', "rss-2.0", 1),
     ],
 )  # fmt: skip
@@ -220,10 +229,12 @@ def test_shapes(document: str, format_name: str, count: int) -> None:
 def test_rdf() -> None:
     feed = parse(
         b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
-        b' xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="https://e.org/rdf"><title>T</title>'
+        b' xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="https://e.org/rdf">'
+        b"<title>T</title>"
         b"<link>https://e.org/</link><items><rdf:Seq><rdf:li resource='https://e.org/1'/></rdf:Seq></items>"
         b"</channel><image><url>/i.png</url></image>"
-        b'<item rdf:about="https://e.org/1"><title>One</title><dc:date>2020-03-03T00:00:00Z</dc:date></item></rdf:RDF>'
+        b'<item rdf:about="https://e.org/1"><title>One</title><dc:date>2020-03-03T00:00:00Z'
+        b"</dc:date></item></rdf:RDF>"
     )
     assert feed.format == "rss-1.0"
     assert (feed.title, feed.id, feed.link) == ("T", "https://e.org/rdf", "https://e.org/")

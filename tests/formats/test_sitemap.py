@@ -16,7 +16,8 @@ def locs(data: bytes) -> list[str]:
 
 def test_urlset() -> None:
     result = read_sitemap(
-        f'<?xml version="1.0"?><!-- c --><urlset {NAMESPACE} xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
+        f'<?xml version="1.0"?><!-- c -->'
+        f'<urlset {NAMESPACE} xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
         "<url><loc> https://e.org/a?b=1&amp;c=2 </loc><lastmod>2020-03-03</lastmod><priority>1</priority>"
         "<image:image><image:loc>https://e.org/i.png</image:loc></image:image></url><url><loc>/b</loc></url>"
         "<url><lastmod>2020-03-03</lastmod></url></urlset>".encode(),
@@ -34,7 +35,8 @@ def test_urlset() -> None:
 @pytest.mark.parametrize("namespace", ["", NAMESPACE, 'xmlns="http://www.google.com/schemas/sitemap/0.84"'])
 def test_index(namespace: str) -> None:
     result = read_sitemap(
-        f"\n<?xml version='1.0'?><sitemapindex {namespace}><sitemap><loc>https://e.org/1.xml.gz</loc></sitemap>"
+        f"\n<?xml version='1.0'?><sitemapindex {namespace}><sitemap><loc>https://e.org/1.xml.gz"
+        f"</loc></sitemap>"
         "<sitemap>\nhttps://e.org/2.xml\n</sitemap></sitemapindex>".encode()
     )
     assert result.is_index
@@ -53,7 +55,8 @@ def test_text() -> None:
 def test_feeds_as_sitemaps() -> None:
     rss = read_sitemap(
         b"<rss><channel><link>https://e.org/</link><item><link>https://e.org/1</link><title>One</title>"
-        b"<pubDate>Tue, 03 Mar 2020 00:00:00 GMT</pubDate></item><item><guid>https://e.org/2</guid></item></channel></rss>"
+        b"<pubDate>Tue, 03 Mar 2020 00:00:00 GMT</pubDate></item><item><guid>https://e.org/2"
+        b"</guid></item></channel></rss>"
     )
     assert rss.kind == "rss"
     assert rss.urls[0] == SitemapUrl(
@@ -61,7 +64,8 @@ def test_feeds_as_sitemaps() -> None:
     )
     assert rss.urls[1].loc == "https://e.org/2"
     atom = read_sitemap(
-        b'<feed xmlns="http://www.w3.org/2005/Atom"><link href="https://e.org/"/><entry><link rel="self" href="/x"/>'
+        b'<feed xmlns="http://www.w3.org/2005/Atom"><link href="https://e.org/"/><entry>'
+        b'<link rel="self" href="/x"/>'
         b'<link href="https://e.org/1"/><updated>2020-03-03</updated></entry></feed>'
     )
     assert (atom.kind, [url.loc for url in atom.urls]) == ("atom", ["https://e.org/1"])

@@ -1,7 +1,7 @@
-"""What must hold for all bytes and all feeds: no error but our own, no loss on the way out and back, no chance."""
+"""What must hold for all bytes and feeds: no error but our own, no loss out and back, no chance."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -19,17 +19,24 @@ from headwater.formats.sitemap import read_sitemap
 from headwater.formats.write import write_feed
 from headwater.model import Enclosure, Hints
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SEEDS = (
-    b'<?xml version="1.0" encoding="utf-8"?><rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel>'
-    b"<title>T &amp; t</title><link>https://e.org/</link><item><title>One</title><guid>1</guid><dc:creator>A</dc:creator>"
-    b"<description><![CDATA[<p>x</p>]]></description><pubDate>Tue, 03 Mar 2020 10:11:12 GMT</pubDate></item></channel></rss>",
-    b'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://e.org/"><title type="html">T</title><entry><id>1</id>'
-    b'<link href="a"/><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>x<br/></p></div></content>'
+    b'<?xml version="1.0" encoding="utf-8"?>'
+    b'<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel>'
+    b"<title>T &amp; t</title><link>https://e.org/</link><item><title>One</title><guid>1</guid>"
+    b"<dc:creator>A</dc:creator>"
+    b"<description><![CDATA[<p>x</p>]]></description><pubDate>Tue, 03 Mar 2020 10:11:12 GMT"
+    b"</pubDate></item></channel></rss>",
+    b'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://e.org/"><title type="html">T'
+    b"</title><entry><id>1</id>"
+    b'<link href="a"/><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>x<br/>'
+    b"</p></div></content>"
     b"<updated>2020-03-03T10:11:12Z</updated></entry></feed>",
-    b'{"version": "https://jsonfeed.org/version/1.1", "title": "T", "items": [{"id": "1", "content_html": "<p>x</p>",'
+    b'{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "content_html": "<p>",'
     b'"authors": [{"name": "A"}], "attachments": [{"url": "a", "size_in_bytes": 3}]}]}',
     b"<urlset><url><loc>https://e.org/</loc><lastmod>2020-03-03</lastmod></url></urlset>",
-    b'<opml><head><title>T</title></head><body><outline text="F"><outline xmlUrl="https://e.org/"/></outline></body></opml>',
+    b'<opml><head><title>T</title></head><body><outline text="F">'
+    b'<outline xmlUrl="https://e.org/"/></outline></body></opml>',
 )
 
 
@@ -53,7 +60,7 @@ DOCUMENTS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     DOCUMENTS,
     st.sampled_from([None, "text/xml; charset=utf-16", "text/xml; charset=latin-1", "x; charset=\x00"]),
@@ -93,11 +100,7 @@ def test_any_text_is_a_sensible_date_or_none(text: str) -> None:
     assert moment is None or (moment.tzinfo is UTC and FIRST_YEAR - 1 <= moment.year <= LAST_YEAR + 1)
 
 
-@given(
-    st.datetimes(datetime(1000, 1, 2), datetime(2200, 1, 1)).map(
-        lambda d: d.replace(tzinfo=UTC, microsecond=0)
-    )
-)  # noqa: DTZ001
+@given(st.integers(-30_000_000_000, 7_000_000_000).map(lambda seconds: EPOCH + timedelta(seconds=seconds)))
 def test_dates_round_trip(moment: datetime) -> None:
     assert parse_date(moment.isoformat()) == moment
     assert parse_date(moment.strftime("%a, %d %b %Y %H:%M:%S +0000")) == moment
@@ -124,9 +127,7 @@ URLS = st.builds(
     ),
 )
 MAYBE_URL = st.none() | URLS
-MOMENTS = st.none() | st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1)).map(
-    lambda d: d.replace(tzinfo=UTC)
-)  # noqa: DTZ001
+MOMENTS = st.none() | st.floats(-2e9, 4e9).map(lambda seconds: EPOCH + timedelta(seconds=seconds))
 PEOPLE = st.lists(
     st.builds(Person, st.none() | TEXT, st.none() | st.just("a@e.org"), MAYBE_URL), max_size=2
 ).map(tuple)
@@ -206,7 +207,12 @@ def test_publishing_and_reading_back_keeps_every_field(format: str, feed: Feed) 
 
 
 @settings(deadline=None)
-@given(st.lists(st.builds(Outline, URLS, TEXT, st.none() | st.sampled_from(["A", "A / B", "C"])), max_size=5))
+@given(
+    st.lists(
+        st.builds(Outline, URLS.map(str.strip), TEXT, st.none() | st.sampled_from(["A", "A / B", "C"])),
+        max_size=5,
+    )
+)
 def test_opml_round_trip(outlines: list[Outline]) -> None:
     again = {outline.url: outline for outline in read_opml(write_opml(outlines)).outlines}
     assert set(again) == {outline.url for outline in outlines}

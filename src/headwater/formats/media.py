@@ -36,7 +36,7 @@ def read_duration(text: str | None) -> float | None:
         return None
     total = 0.0
     for part in parts:
-        if not part.replace(".", "", 1).isdigit() or not part.isascii() or len(part) > 9:
+        if not part.replace(".", "", 1).isdigit() or not part.isascii() or len(part) > 16:
             return None
         total = total * 60 + float(part)
     return total or None

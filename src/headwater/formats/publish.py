@@ -39,7 +39,7 @@ def prepare(feed: Feed, *, author_needed: bool = False) -> Feed:
     dates = [date for entry in entries for date in (entry.updated, entry.published) if date]
     updated = _whole_second(feed.updated) or max(dates, default=_EPOCH)
     link = join(None, _text(feed.link)) or join(None, _text(feed.self_link))
-    title = _line(feed.title) or link or "Feed"
+    title = _line(feed.title) or _line(link) or "Feed"
     authors = _people(feed.authors, base)
     if author_needed and not authors and not all(entry.authors for entry in entries):
         authors = (Person(name=title),)
@@ -75,15 +75,16 @@ def _prepare_entry(entry: Entry, base: str | None) -> Entry:
     files = _unique([_file(file, base) for file in entry.enclosures])
     files = tuple({file.url: file for file in reversed(files)}.values())[::-1]
     first_image = next((file.url for file in files if (file.media_type or "").startswith("image/")), None)
+    link = join(base, _text(entry.link))
     return Entry(
         id=_text(external_id(entry)) or external_id(Entry(title=entry.title)),
-        link=join(base, _text(entry.link)),
+        link=link,
         title=_line(entry.title) or "",
         authors=_people(entry.authors, base),
         published=_whole_second(entry.published),
         updated=_whole_second(entry.updated),
-        summary=_body(entry.summary, base),
-        content=_body(entry.content, base),
+        summary=_body(entry.summary, base or link),
+        content=_body(entry.content, base or link),
         categories=_lines(entry.categories),
         enclosures=files,
         image=join(base, _text(entry.image)) or first_image,
@@ -93,7 +94,7 @@ def _prepare_entry(entry: Entry, base: str | None) -> Entry:
         comments_count=entry.comments_count if entry.comments_count and entry.comments_count > 0 else None,
         source_title=_line(entry.source_title),
         source_url=join(base, _text(entry.source_url)),
-        chapters=_extra_file(entry.chapters, base),
+        chapters=_chapters(entry.chapters, base),
         transcripts=_unique([_extra_file(file, base) for file in entry.transcripts]),
     )
 
@@ -127,7 +128,7 @@ def _people(people: tuple[Person, ...], base: str | None) -> tuple[Person, ...]:
     cleaned = []
     for person in people:
         name, email, url = _line(person.name), _line(person.email), join(base, _text(person.url))
-        if label := name or email or url:  # Atom demands a name
+        if label := name or email or _line(url):  # Atom demands a name
             cleaned.append(Person(name=label, email=email, url=url))
     return tuple(dict.fromkeys(cleaned))
 
@@ -155,6 +156,11 @@ def _extra_file(file: Enclosure | None, base: str | None) -> Enclosure | None:
     """A chapters or transcript file, of which the vocabulary keeps less."""
     cleaned = _file(file, base) if file else None
     return replace(cleaned, length=None, duration_seconds=None) if cleaned else None
+
+
+def _chapters(file: Enclosure | None, base: str | None) -> Enclosure | None:
+    cleaned = _extra_file(file, base)
+    return replace(cleaned, title=None) if cleaned else None
 
 
 def _hints(hints: Hints) -> Hints:

@@ -60,8 +60,9 @@ _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 def read_rss(scope: Scope, root: Element, format_name: str) -> Feed:
     """The feed under `root`, which is `rss`, `rdf:RDF` or `channel`."""
     names = scope.names
-    top = scope.children(root)
-    channels = [root] if names[root.tag] == "channel" else top.get("channel", [])
+    is_channel = names[root.tag] == "channel"
+    top: Children = {} if is_channel else scope.children(root)
+    channels = [root] if is_channel else top.get("channel", [])
     channel: Children = {}
     for element in channels:
         for name, found in scope.children(element).items():
@@ -140,7 +141,7 @@ def read_item(scope: Scope, item: Element) -> Entry:
     children = scope.children(item)
     vocabularies = scope.names.prefixes
     links = read_links(scope, pick(children, "atom:link", "link")) if _has_atom_links(children) else _NO_LINKS
-    identifier, permalink = _guid(children)
+    identifier, permalink = _guid(scope, children)
     about = (item.get(f"{_RDF}about") or item.get("about") or "").strip() or None
     link = _plain_link(scope, children) or links.alternate or permalink
     if link is None and about and is_absolute(about) and about.startswith("http"):
@@ -208,16 +209,16 @@ def _plain_link(scope: Scope, children: Children) -> str | None:
     return found
 
 
-def _guid(children: Children) -> tuple[str | None, str | None]:
+def _guid(scope: Scope, children: Children) -> tuple[str | None, str | None]:
     """The item's id, and the address it is when it may serve as one."""
     for element in pick(children, "guid", "atom:id", "id"):
         if not (text := inner_text(element)):
             continue
-        is_permalink = (
-            element.get("isPermaLink") or element.get("ispermalink") or "true"
-        ).strip().lower() != "false"
-        if is_permalink and text.lower().startswith(("http://", "https://")) and " " not in text:
-            return text, text
+        said = (element.get("isPermaLink") or element.get("ispermalink") or "").strip().lower()
+        if " " in text or said == "false":
+            return text, None
+        if said == "true" or text.lower().startswith(("http://", "https://")):
+            return text, scope.link(element, text)
         return text, None
     return None, None
 

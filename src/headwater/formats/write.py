@@ -104,15 +104,14 @@ def _add_rss_hints(parent: etree._Element, hints: Hints, namespace: str = "") ->
 
 
 def _add_media(parent: etree._Element, entry: Entry) -> None:
-    """What enclosures and links have no place for: durations, titles, the picture, chapters, transcripts."""
+    """What enclosures and links have no place for: durations, the picture, chapters, transcripts."""
     for file in entry.enclosures:
-        if file.duration_seconds is None and file.title is None:
+        if file.duration_seconds is None:
             continue
         # Without a type, and with a medium that is no picture: it only adds to the enclosure of the same
         # address.
-        duration = _number(file.duration_seconds) if file.duration_seconds else None
-        content = _add(parent, f"{{{MEDIA}}}content", url=file.url, medium="document", duration=duration)
-        _add_text(content, f"{{{MEDIA}}}title", file.title)
+        duration = _number(file.duration_seconds)
+        _add(parent, f"{{{MEDIA}}}content", url=file.url, medium="document", duration=duration)
     if len(entry.enclosures) == 1 and (seconds := entry.enclosures[0].duration_seconds) and seconds >= 1:
         _add(parent, f"{{{ITUNES}}}duration", str(int(seconds)))
     if entry.image:
@@ -129,6 +128,11 @@ def _number(value: float) -> str:
 
 def _length(file: Enclosure) -> str | None:
     return str(file.length) if file.length else None
+
+
+def _add_file_link(parent: etree._Element, file: Enclosure) -> None:
+    attributes = {"rel": "enclosure", "type": file.media_type, "length": _length(file), "title": file.title}
+    _add(parent, f"{{{ATOM}}}link", href=file.url, **attributes)
 
 
 def _rss_text(title: str) -> str:
@@ -211,17 +215,11 @@ def _add_rss_item(channel: etree._Element, entry: Entry) -> None:
     _add_text(item, "description", entry.summary)
     _add_text(item, f"{{{CONTENT}}}encoded", entry.content)
     for number, file in enumerate(entry.enclosures):
-        if number == 0 and file.media_type:  # RSS has one enclosure, with all three attributes
+        is_enclosure = number == 0 and file.media_type is not None  # RSS has one, with all three attributes
+        if is_enclosure:
             _add(item, "enclosure", url=file.url, length=_length(file) or "0", type=file.media_type)
-        else:
-            _add(
-                item,
-                f"{{{ATOM}}}link",
-                rel="enclosure",
-                href=file.url,
-                type=file.media_type,
-                length=_length(file),
-            )
+        if file.title or not is_enclosure:
+            _add_file_link(item, file)
     _add_media(item, entry)
     _add_text(item, f"{{{DC}}}language", entry.language)
     _add_text(item, "comments", entry.comments_url)
@@ -295,14 +293,7 @@ def _add_atom_entry(root: etree._Element, item: Entry) -> None:
     if item.content:
         _add(entry, f"{{{ATOM}}}content", item.content, type="html")
     for file in item.enclosures:
-        _add(
-            entry,
-            f"{{{ATOM}}}link",
-            rel="enclosure",
-            href=file.url,
-            type=file.media_type,
-            length=_length(file),
-        )
+        _add_file_link(entry, file)
     if item.comments_url:
         _add(entry, f"{{{ATOM}}}link", rel="replies", type="text/html", href=item.comments_url)
     if item.comments_feed:
