@@ -254,6 +254,48 @@ async def test_concurrency_is_bounded(
     assert most == 3
 
 
+async def test_a_slow_host_delays_nobody_else(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    """A hundred sources on a host that takes its time are due before one on another host."""
+    origin.otherwise(Answer(body=rss(1), delay=1.5))
+    for number in range(100):
+        add(store, origin.url(f"/{number}"), clock)
+    polite = replace(settings, host_concurrency=2, collector_concurrency=5, allow_hosts=("127.0.0.0/8",))
+    settled: dict[str, float] = {}
+    with Origin(host="127.0.0.2") as fast:
+        fast.route("/feed", body=rss(2))
+        clock.advance(1)
+        add(store, fast.url("/feed"), clock)
+        async with Engine(
+            store,
+            polite,
+            clock=clock,
+            on_settled=lambda s: settled.setdefault(s.before.url, time.monotonic()),
+        ) as engine:
+            began = time.monotonic()
+            running = asyncio.create_task(engine.run())
+            async with asyncio.timeout(20):
+                while fast.url("/feed") not in settled:
+                    await asyncio.sleep(0.02)
+            engine.stop()
+            assert await running is True
+    assert settled[fast.url("/feed")] - began < 1.5, "it was not behind the slow host"
+    assert origin.most_at_once <= 2
+
+
+async def test_one_run_visits_all_even_where_the_line_is_long(
+    store: Store, settings: Settings, origin: Origin
+) -> None:
+    origin.otherwise(Answer(body=rss(1)))
+    real = FakeClock(time.time())
+    for number in range(30):
+        add(store, origin.url(f"/{number}"), real)
+    async with Engine(store, replace(settings, host_concurrency=1)) as engine:
+        await engine.collect_due()
+    assert (engine.tally.visits, engine.tally.failed, engine.tally.skipped) == (30, 0, 0)
+
+
 async def test_no_transaction_is_open_during_a_request(
     store: Store, settings: Settings, origin: Origin, clock: FakeClock
 ) -> None:

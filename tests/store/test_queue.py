@@ -114,10 +114,10 @@ def test_released_sources_are_due_at_once(store: Store) -> None:
     with store.writing() as connection:
         make(connection, "one")
         claimed = claim(connection)
-        release(connection, claimed, now=NOON)
+        release(connection, [(source, NOON) for source in claimed])
         (again,) = claim(connection)
         assert again.lease_no == 2
-        release(connection, claimed, now=NOON)
+        release(connection, [(source, NOON) for source in claimed])
         assert claim(connection, NOON + 1) == [], "a lease that passed on is not ours to give back"
 
 

@@ -1,21 +1,22 @@
 """The engine: claims due sources in batches, visits them concurrently, settles them in groups.
 
-    claim (batch) → waiting line → COLLECTOR_CONCURRENCY visits → settler (group commit)
+    claim (batch) → lanes (by host) → COLLECTOR_CONCURRENCY visits → settler (group commit)
 
 Every stage waits for the next, so memory does not grow with the backlog. Stopping means: claim nothing more, let
 what runs end, give the rest back.
 """
 
 import asyncio
-import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Self
 
 from headwater import __version__
+from headwater.collect.lanes import Lanes
 from headwater.collect.planning import Planner
 from headwater.collect.settler import Settler
 from headwater.collect.visit import Surroundings, failed_settlement, internal_failure, visit
@@ -37,6 +38,7 @@ LEASE_MARGIN = (
 MIN_LEASE_MARGIN_SECONDS = 5.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.2
+LOOK_SECONDS = 1.0
 RETRY_SECONDS = 2.0
 MIN_SLEEP_SECONDS = 0.02
 
@@ -84,9 +86,13 @@ class Engine:
         self._rng = rng or Random()
         self._on_settled = on_settled
         self._fetcher = make_fetcher(settings)
-        self._slots = asyncio.Semaphore(settings.collector_concurrency)
+        self._lanes = Lanes(settings.host_concurrency, settings.host_spacing_seconds)
         self._visits: dict[asyncio.Task[None], Source] = {}
+        self._world: Surroundings | None = None
+        self._settler: Settler | None = None
+        self._late_until = 0.0  # when the last source that was told to come back later is due
         self._wake = asyncio.Event()
+        self._room = asyncio.Event()
         self._stopping = False
 
     async def __aenter__(self) -> Self:
@@ -108,34 +114,45 @@ class Engine:
         """Claim nothing more; what is under way may end, within a limit."""
         self._stopping = True
         self._wake.set()
+        self._room.set()
 
     async def collect_due(self) -> bool:
         """Visit everything that is due, once. False when a stop had to cut visits short."""
-        return await self._work(self._claim_until_none)
+
+        async def work() -> None:
+            await self._claim_until_none()
+            while not self._stopping and self._late_until > self._clock():
+                await self._sleep()
+                await self._claim_until_none()
+
+        return await self._work(work)
 
     async def collect_sources(self, source_ids: Iterable[int]) -> bool:
         """Visit exactly these sources now, whatever their plans say."""
-        ids = list(source_ids)
+        waiting = deque(source_ids)
 
-        async def work(world: Surroundings, settler: Settler) -> None:
-            for start in range(0, len(ids), BATCH):
+        async def work() -> None:
+            while waiting and await self._has_room():
+                part = [waiting.popleft() for _ in range(min(BATCH, len(waiting)))]
                 now = self._clock()
-                part = ids[start : start + BATCH]
                 claimed = await self._store.write(
                     claim_sources, part, now=now, lease_until=self._lease_end(now)
                 )
-                await self._start_visits(claimed, world, settler)
+                waiting.extend(source.id for source in await self._line_up(claimed))
+                if len(waiting) == len(part):  # all of them wait for their hosts
+                    await asyncio.sleep(POLL_SECONDS)
 
         return await self._work(work)
 
     async def run(self) -> bool:
         """Visit sources as they come due, until `stop`."""
 
-        async def work(world: Surroundings, settler: Settler) -> None:
+        async def work() -> None:
             while not self._stopping:
                 try:
-                    # A world of its own for every round: intervals set in the database take effect at once.
-                    await self._claim_until_none(await self.surroundings(), settler)
+                    # Made anew every round: intervals set in the database take effect at once.
+                    self._world = await self.surroundings()
+                    await self._claim_until_none()
                     await self._sleep()
                 except StoreError as error:
                     if not error.passing:
@@ -145,10 +162,10 @@ class Engine:
 
         return await self._work(work)
 
-    async def _work(self, work: Callable[[Surroundings, Settler], Awaitable[None]]) -> bool:
+    async def _work(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Run `work` with a settler beside it, then let every visit end and every result be committed."""
-        world = await self.surroundings()
-        settler = Settler(
+        self._world = world = await self.surroundings()
+        self._settler = settler = Settler(
             self._store,
             expecting=lambda: bool(self._visits),
             on_settled=self._settled,
@@ -157,7 +174,7 @@ class Engine:
             ),
         )
         settling = asyncio.create_task(settler.run())
-        working = asyncio.ensure_future(work(world, settler))
+        working = asyncio.ensure_future(work())
         try:
             # If the settler dies, the database is gone for good: its error is the one to raise.
             await asyncio.wait((working, settling), return_when=asyncio.FIRST_COMPLETED)
@@ -168,9 +185,11 @@ class Engine:
             return await self._drain()
         finally:
             working.cancel()
+            for task in self._visits:
+                task.cancel()
             if not settling.done():
                 await settler.finish()
-            await settling
+                await settling
 
     async def surroundings(self) -> Surroundings:
         """What a visit needs, with the intervals in force now."""
@@ -188,68 +207,107 @@ class Engine:
         longest = self._settings.visit_timeout_seconds
         return now + longest + max(LEASE_MARGIN * longest, MIN_LEASE_MARGIN_SECONDS)
 
-    async def _claim_until_none(self, world: Surroundings, settler: Settler) -> None:
+    async def _claim_until_none(self) -> None:
         limit = min(BATCH, 2 * self._settings.collector_concurrency)
-        while not self._stopping:
+        while await self._has_room():
             now = self._clock()
             claimed = await self._store.write(
                 claim_due, now=now, lease_until=self._lease_end(now), limit=limit
             )
             if not claimed:
                 return
-            await self._start_visits(claimed, world, settler)
+            await self._line_up(claimed)
 
-    async def _start_visits(self, claimed: list[Source], world: Surroundings, settler: Settler) -> None:
-        """Start a visit to each as slots come free; give back what a stop leaves over."""
-        for position, source in enumerate(claimed):
-            await self._slots.acquire()
-            lease_left = (source.lease_until or 0) - self._clock()
-            if self._stopping or lease_left < self._settings.visit_timeout_seconds:
-                self._slots.release()
-                await self._store.write(release, claimed[position:], now=self._clock())
-                return
-            task = asyncio.create_task(self._visit(source, world, settler))
+    async def _has_room(self) -> bool:
+        """Wait until more sources can be used; False when it is time to stop."""
+        if self._lanes.ready >= self._settings.collector_concurrency:
+            self._room.clear()
+            await self._room.wait()
+        return not self._stopping
+
+    async def _line_up(self, claimed: list[Source]) -> list[Source]:
+        """Give every source its visit as slots and hosts come free; answers those sent away for now."""
+        late = self._lanes.add(claimed)
+        self._fill_slots()
+        if late:
+            now = self._clock()
+            self._late_until = max(self._late_until, *(now + seconds for _, seconds in late))
+            await self._store.write(release, [(source, now + seconds) for source, seconds in late])
+        return [source for source, _ in late]
+
+    def _fill_slots(self) -> None:
+        while not self._stopping and len(self._visits) < self._settings.collector_concurrency:
+            source = self._lanes.take()
+            if source is None:
+                break
+            task = asyncio.create_task(self._visit(source))
             self._visits[task] = source
             task.add_done_callback(self._ended)
+        if self._lanes.ready < self._settings.collector_concurrency:
+            self._room.set()
 
-    async def _visit(self, source: Source, world: Surroundings, settler: Settler) -> None:
-        await settler.put(await visit(source, world))
+    async def _visit(self, source: Source) -> None:
+        assert self._world is not None and self._settler is not None  # noqa: S101 - set by _work
+        started = time.monotonic()
+        try:
+            lease_left = (source.lease_until or 0) - self._clock()
+            if lease_left < self._settings.visit_timeout_seconds:
+                # It has waited so long that the visit might outlast the lease.
+                await self._store.write(release, [(source, self._clock())])
+            else:
+                await self._settler.put(await visit(source, self._world))
+        finally:
+            self._lanes.done(source, time.monotonic() - started)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._visits[task]
-        self._slots.release()
         if not task.cancelled() and (error := task.exception()):
             log.error("a visit ended with an error of our own", exc_info=error)
+        self._fill_slots()
 
     def _settled(self, settlement: Settlement) -> None:
         self.tally.add(settlement)
         self._on_settled(settlement)
 
     async def _sleep(self) -> None:
-        """Until something is due, at the latest until the next tick, at once when woken."""
-        first = await self._store.read(next_due_at)
-        wait = self._settings.collector_tick
-        if first is not None:
-            wait = min(wait, max(first - self._clock(), MIN_SLEEP_SECONDS))
-        if not self._stopping:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), wait)
+        """Until something is due, at the latest until the next tick, at once when woken.
+
+        Other processes add sources and ask for refreshes too, so the head of the line is looked at every
+        LOOK_SECONDS: one read of an index.
+        """
+        until = self._clock() + self._settings.collector_tick
+        while not self._stopping:
+            now = self._clock()
+            first = await self._store.read(next_due_at)
+            if first is not None and first <= now:
+                break
+            wait = min(until - now, LOOK_SECONDS, first - now if first is not None else LOOK_SECONDS)
+            if wait <= 0:
+                break
+            try:
+                await asyncio.wait_for(self._wake.wait(), max(wait, MIN_SLEEP_SECONDS))
+                break
+            except TimeoutError:
+                continue
         self._wake.clear()
 
     async def _drain(self) -> bool:
         """Wait for running visits; after a stop, no longer than STOP_SECONDS, then give their leases back."""
         while self._visits and not self._stopping:
             await asyncio.wait(self._visits, timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        unbegun = self._lanes.clear()
         if self._visits:
             await asyncio.wait(self._visits, timeout=STOP_SECONDS)
-        if not self._visits:
-            return True
         late = dict(self._visits)
         for task in late:
             task.cancel()
-        await asyncio.wait(late)
-        await self._store.write(release, list(late.values()), now=self._clock())
-        return False
+        if late:
+            await asyncio.wait(late)
+        now = self._clock()
+        left_over = [*unbegun, *late.values()]
+        if left_over:
+            await self._store.write(release, [(source, now) for source in left_over])
+        return not late
 
 
 def make_fetcher(settings: Settings) -> Fetcher:

@@ -64,15 +64,19 @@ def _lease(connection: Connection, query: Select[Any], lease_until: float) -> li
     return [replace(source_from_row(row), lease_no=row.lease_no + 1, lease_until=lease_until) for row in rows]
 
 
-def release(connection: Connection, claimed: Sequence[Source], *, now: float) -> None:
-    """Give leases back unused: their sources are due at once."""
-    held = _still_held(connection, claimed)
+def release(connection: Connection, leases: Sequence[tuple[Source, float]]) -> None:
+    """Give leases back unused, each with the time at which its source is due again."""
+    held = _still_held(connection, [source for source, _ in leases])
     update_rows(
         connection,
         sources,
         ("id",),
         ("lease_until", "due_at"),
-        [(None, now if row.enabled else None, source_id) for source_id, row in held.items()],
+        [
+            (None, due_at if held[source.id].enabled else None, source.id)
+            for source, due_at in leases
+            if source.id in held
+        ],
     )
 
 
