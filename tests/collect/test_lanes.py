@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.collect.lanes import WAITING_PER_HOST, Lanes, host_of
+from headwater.collect.lanes import WAITING, Lanes, host_of
 from headwater.model import Source
 
 
@@ -28,15 +28,15 @@ def test_a_busy_host_holds_up_only_its_own() -> None:
 
 def test_a_long_line_is_told_to_come_back_spread_out() -> None:
     lanes = Lanes(1, 0.5)
-    late = lanes.add([source(n) for n in range(WAITING_PER_HOST + 4)])
+    late = lanes.add([source(n) for n in range(WAITING + 4)])
     assert [found.id for found, _ in late] == [
-        WAITING_PER_HOST + 1,
-        WAITING_PER_HOST + 2,
-        WAITING_PER_HOST + 3,
+        WAITING + 1,
+        WAITING + 2,
+        WAITING + 3,
     ]
     waits = [seconds for _, seconds in late]
     assert waits == sorted(set(waits))
-    assert waits[0] >= WAITING_PER_HOST * 0.5, "not before those in front have had their turn"
+    assert waits[0] >= WAITING * 0.5, "not before those in front have had their turn"
 
 
 def test_a_slow_host_spreads_further() -> None:
@@ -45,7 +45,7 @@ def test_a_slow_host_spreads_further() -> None:
         lanes.add([source(0), source(1)])
         lanes.take()
         lanes.done(source(0), seconds)
-        return lanes.add([source(n) for n in range(2, WAITING_PER_HOST + 4)])[0][1]
+        return lanes.add([source(n) for n in range(2, WAITING + 4)])[0][1]
 
     assert first_wait(30.0) > 10 * first_wait(0.1)
 

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from headwater.model import Source
 
-WAITING_PER_HOST = 8
+WAITING = 4  # sources that may wait for a host, for each that it takes at once
+SHORTEST_PACE_SECONDS = 0.01
 FASTER = 0.3  # how much of the newest visit's duration goes into a host's pace
 
 
@@ -27,6 +28,7 @@ class Lanes:
 
     def __init__(self, per_host: int, spacing_seconds: float) -> None:
         self._per_host = per_host
+        self._most_waiting = WAITING * per_host
         self._spacing = spacing_seconds
         self._hosts: dict[str, _Host] = {}
         self._ready: deque[Source] = deque()
@@ -45,12 +47,12 @@ class Lanes:
             if host.active < self._per_host:
                 host.active += 1
                 self._ready.append(source)
-            elif len(host.waiting) < WAITING_PER_HOST:
+            elif len(host.waiting) < self._most_waiting:
                 host.waiting.append(source)
             else:
                 place = turned_away[name] = turned_away.get(name, 0) + 1
-                pace = max(self._spacing, host.seconds / self._per_host, 0.1)
-                late.append((source, (WAITING_PER_HOST + place) * pace))
+                pace = max(self._spacing, host.seconds / self._per_host, SHORTEST_PACE_SECONDS)
+                late.append((source, (self._most_waiting + place) * pace))
         return late
 
     def take(self) -> Source | None:
