@@ -1,0 +1,497 @@
+"""The mathematics of the adaptive policy, on one flat vector (see `layout`).
+
+λ(t) = items per batch × rate(t) × profile(t): a ladder of decayed rates from slow to fast, times a profile of
+mean 1 mixed from competing shapes of the day and the week, each trusted as far as it has predicted so far.
+The plan minimises expected delay plus a price per visit over the coming few visits, and takes the first.
+
+Written in the plain subset of Python that compiles as it stands: numbers, indexing and loops, no objects.
+Production runs it as it is; the simulator compiles these very functions. Nothing here knows a clock.
+"""
+
+from math import exp, log, sqrt
+from typing import Any
+
+from headwater.schedule.layout import (
+    BATCH_ITEMS,
+    BATCHES,
+    BIN_SECONDS,
+    COUNTS,
+    DAY,
+    DAY_BINS,
+    EXPOSURES,
+    GRAIN,
+    HOUR,
+    HOUR_BINS,
+    LAST_AT,
+    LAST_EVENT_AT,
+    LEVELS,
+    SCALARS,
+    SHAPE_SCORES,
+    SHAPES,
+    SIZE,
+    WEEK,
+    WEEK_BINS,
+    WEEK_SCORE,
+    WEIGHT,
+    WEIGHT_AT,
+    WINDOW,
+)
+
+# list[float] in production, an array when compiled.
+Vector = Any
+
+_DAY_SECONDS = 86400.0
+_WEEK_SECONDS = 604800.0
+_MONDAY = 3 * _DAY_SECONDS  # the epoch was a Thursday
+
+# Rate ladder: memories, and how many expected events it takes to leave the slower level behind.
+MEMORIES = (45 * _DAY_SECONDS, 7 * _DAY_SECONDS, _DAY_SECONDS, _DAY_SECONDS / 6)
+SHRINKAGE = (0.3, 5.0, 5.0, 8.0)
+PRIOR_RATE = 0.05 / _DAY_SECONDS
+FORECAST_STEPS = 8  # samples of the profile per gap between two visits
+
+# Profile.
+PROFILE_MEMORY = 75 * _DAY_SECONDS
+SCORE_MEMORY = 0.985  # per event
+DAY_PRIOR = 6.0  # pseudo-events spread evenly, so that few events make no peaks
+HOUR_PRIOR = 10.0
+WEEK_PRIOR = 12.0
+HALF_WIDTHS = (7, 2, 0)  # broad, medium and sharp kernels, in bins either side
+MAX_WEIGHT = 8.0  # of a new event, before the histograms are scaled down
+MAX_COUNT = 4000.0  # in one bin; 16 bits hold 4095 at this grain
+
+BATCH_SECONDS = 240.0
+BATCH_MEMORY = 50.0
+
+# Planner.
+MAX_CELLS = 48
+CELLS_PER_VISIT = 8.0
+MIN_CELL_SECONDS = 60.0
+MAX_CELL_SECONDS = 7200.0
+CLOSE_SECONDS = 5400.0  # visits closer than this are planned to the minute
+NEGLIGIBLE = 0.02  # weight below which a shape is left out of the plan's arithmetic
+WINDOW_SHARE = 0.7  # a visit is due before this share of the source's window is expected to be new
+
+
+def begin(vector: Vector, at: float) -> None:
+    """An empty state that has seen nothing before `at`."""
+    for index in range(SIZE):
+        vector[index] = 0.0
+    vector[LAST_AT] = at
+    vector[WEIGHT_AT] = at
+    vector[BATCHES] = 1.0
+    vector[BATCH_ITEMS] = 1.0
+
+
+def shape_weights(vector: Vector, weights: Vector) -> None:
+    """How far each shape is trusted: flat, broad, medium, sharp, then the minute with the first three.
+
+    The last weight is the week's. Flat shapes always score 0, so they are not stored.
+    """
+    best = 0.0
+    for index in range(SHAPES):
+        best = max(best, vector[SHAPE_SCORES + index])
+    weights[0] = exp(-best)
+    total = weights[0]
+    for index in range(SHAPES):
+        weight = exp(vector[SHAPE_SCORES + index] - best)
+        weights[index + 1] = weight
+        total += weight
+    for index in range(SHAPES + 1):
+        weights[index] /= total
+    score = vector[WEEK_SCORE]
+    weights[SHAPES + 1] = 1.0 / (1.0 + exp(-score)) if score > -500.0 else 0.0
+
+
+def day_density(vector: Vector, bin_: int, half_width: int, prior: float) -> float:
+    """Mean-1 density of the day at one bin, smoothed over its neighbours round the clock."""
+    total = 0.0
+    for offset in range(-half_width, half_width + 1):
+        total += vector[DAY + (bin_ + offset) % DAY_BINS]
+    return (total * (DAY_BINS / (2.0 * half_width + 1.0)) + prior) / (vector[WEIGHT] + prior)
+
+
+def hour_density(vector: Vector, minute: int, prior: float) -> float:
+    """Mean-1 density of the hour at one minute, lightly smoothed."""
+    before = vector[HOUR + (minute - 1) % HOUR_BINS]
+    after = vector[HOUR + (minute + 1) % HOUR_BINS]
+    total = 0.5 * vector[HOUR + minute] + 0.25 * (before + after)
+    return (total * HOUR_BINS + prior) / (vector[WEIGHT] + prior)
+
+
+def week_density(vector: Vector, at: float, prior: float) -> float:
+    weekday = int(((at + _MONDAY) % _WEEK_SECONDS) // _DAY_SECONDS)
+    return (vector[WEEK + weekday] * WEEK_BINS + prior) / (vector[WEIGHT] + prior)
+
+
+def event_weight(vector: Vector, at: float) -> float:
+    """What an event at `at` weighs in the histograms: instead of fading the old, the new weigh more."""
+    return exp((at - vector[WEIGHT_AT]) / PROFILE_MEMORY)
+
+
+def coarse_profile(vector: Vector, at: float, weights: Vector) -> float:
+    """The profile at a time, minutes averaged out: what the exposures are weighed with."""
+    scale = event_weight(vector, at)
+    prior = DAY_PRIOR * scale
+    bin_ = int((at % _DAY_SECONDS) // BIN_SECONDS)
+    value = weights[0] + weights[4]
+    broad = weights[1] + weights[5]
+    medium = weights[2] + weights[6]
+    sharp = weights[3]
+    if broad > NEGLIGIBLE:
+        value += broad * day_density(vector, bin_, HALF_WIDTHS[0], prior)
+    else:
+        value += broad
+    if medium > NEGLIGIBLE:
+        value += medium * day_density(vector, bin_, HALF_WIDTHS[1], prior)
+    else:
+        value += medium
+    if sharp > NEGLIGIBLE:
+        value += sharp * day_density(vector, bin_, HALF_WIDTHS[2], prior)
+    else:
+        value += sharp
+    week = weights[SHAPES + 1]
+    return value * (1.0 - week + week * week_density(vector, at, WEEK_PRIOR * scale))
+
+
+def expose(vector: Vector, since: float, until: float, weights: Vector) -> None:
+    """Let time pass on the ladder: counts fade, exposures fade and grow by the profile's share."""
+    gap = until - since
+    steps = int(min(FORECAST_STEPS - 1.0, gap / 3600.0)) + 1
+    width = gap / steps
+    for level in range(LEVELS):
+        vector[COUNTS + level] *= exp(-gap / MEMORIES[level])
+    fade = (
+        exp(-width / MEMORIES[0]),
+        exp(-width / MEMORIES[1]),
+        exp(-width / MEMORIES[2]),
+        exp(-width / MEMORIES[3]),
+    )
+    flat = weights[0] > 1.0 - NEGLIGIBLE and weights[SHAPES + 1] < NEGLIGIBLE
+    for step in range(steps):
+        profile = 1.0 if flat else coarse_profile(vector, since + (step + 0.5) * width, weights)
+        for level in range(LEVELS):
+            kept = fade[level]
+            old = vector[EXPOSURES + level]
+            vector[EXPOSURES + level] = old * kept + profile * MEMORIES[level] * (1.0 - kept)
+
+
+def learn(vector: Vector, at: float) -> None:
+    """Score every shape on how well it foresaw an event at `at`, then add the event to the histograms."""
+    weight = event_weight(vector, at)
+    if weight > MAX_WEIGHT:
+        rescale(vector, 1.0 / weight)
+        vector[WEIGHT_AT] = at
+        weight = 1.0
+    bin_ = int((at % _DAY_SECONDS) // BIN_SECONDS)
+    minute = int((at % 3600.0) // 60.0)
+    weekday = int(((at + _MONDAY) % _WEEK_SECONDS) // _DAY_SECONDS)
+    prior = DAY_PRIOR * weight
+    broad = log(day_density(vector, bin_, HALF_WIDTHS[0], prior))
+    medium = log(day_density(vector, bin_, HALF_WIDTHS[1], prior))
+    sharp = log(day_density(vector, bin_, HALF_WIDTHS[2], prior))
+    hour = log(hour_density(vector, minute, HOUR_PRIOR * weight))
+    for index in range(SHAPES + 1):  # the week's score stands right behind them
+        vector[SHAPE_SCORES + index] *= SCORE_MEMORY
+    vector[SHAPE_SCORES] += broad
+    vector[SHAPE_SCORES + 1] += medium
+    vector[SHAPE_SCORES + 2] += sharp
+    vector[SHAPE_SCORES + 3] += hour
+    vector[SHAPE_SCORES + 4] += hour + broad
+    vector[SHAPE_SCORES + 5] += hour + medium
+    vector[WEEK_SCORE] += log(week_density(vector, at, WEEK_PRIOR * weight))
+    # Whole grains, so that a packed state reads back as exactly what it was.
+    weight = max(1, int(weight * GRAIN + 0.5)) / GRAIN
+    vector[DAY + bin_] += weight
+    vector[HOUR + minute] += weight
+    vector[WEEK + weekday] += weight
+    vector[WEIGHT] += weight
+    if max(vector[DAY + bin_], vector[HOUR + minute], vector[WEEK + weekday]) > MAX_COUNT:
+        # Halving every weight is the same as having learnt at half the scale.
+        rescale(vector, 0.5)
+        vector[WEIGHT_AT] += PROFILE_MEMORY * log(2.0)
+
+
+def rescale(vector: Vector, factor: float) -> None:
+    for index in range(SCALARS, SIZE):
+        vector[index] = int(vector[index] * factor * GRAIN + 0.5) / GRAIN
+    total = 0.0
+    for index in range(WEEK, WEEK + WEEK_BINS):
+        total += vector[index]
+    vector[WEIGHT] = total
+
+
+def digest_visit(
+    vector: Vector, at: float, times: Vector, known: bool, first: bool, overflow: bool, weights: Vector
+) -> None:
+    """Take in one visit: `times` are its new items, ascending, none of them after `at`.
+
+    `known` says whether those times are the publisher's. Where they are not, an item counts for the rate but
+    teaches the profile nothing, for it would only learn when we come by.
+    """
+    since = vector[LAST_AT]
+    count = len(times)
+    if first and count > 0:
+        since = min(since, times[0])
+        vector[WEIGHT_AT] = at
+    elif overflow and count > 0:
+        # What lies before the oldest item of a full window was not seen: it is no evidence of silence.
+        since = max(since, times[0])
+    shape_weights(vector, weights)
+    if at > since:
+        expose(vector, since, at, weights)
+    last = vector[LAST_EVENT_AT]
+    for index in range(count):
+        moment = times[index]
+        vector[BATCH_ITEMS] += 1.0
+        if moment - last >= BATCH_SECONDS:
+            vector[BATCHES] += 1.0
+            for level in range(LEVELS):
+                vector[COUNTS + level] += exp((moment - at) / MEMORIES[level])
+            if known:
+                learn(vector, moment)
+        last = max(last, moment)
+    if vector[BATCHES] > BATCH_MEMORY:
+        kept = BATCH_MEMORY / vector[BATCHES]
+        vector[BATCHES] *= kept
+        vector[BATCH_ITEMS] *= kept
+    vector[LAST_EVENT_AT] = last
+    vector[LAST_AT] = at
+
+
+def find_rates(vector: Vector, rates: Vector) -> None:
+    """Batches per second at each memory, each level shrunk towards the slower one."""
+    rate = PRIOR_RATE
+    for level in range(LEVELS):
+        trust = SHRINKAGE[level]
+        rate = (vector[COUNTS + level] + trust) / (vector[EXPOSURES + level] + trust / rate)
+        rates[level] = rate
+
+
+_MARGIN = 8  # bins before midnight that the running sums reach back over
+_REACH = DAY_BINS + 2 * _MARGIN + 13  # … and as far as the widest cell and kernel reach beyond it
+SUMS_SIZE = _REACH + 1
+
+
+def sum_day(vector: Vector, sums: Vector) -> None:
+    """Running sums of running sums, so that any kernel's mean over any cell takes four look-ups."""
+    single = 0.0
+    double = 0.0
+    for index in range(_REACH):
+        sums[index] = double
+        double += single
+        single += vector[DAY + (index - _MARGIN) % DAY_BINS]
+    sums[_REACH] = double
+
+
+def cell_density(sums: Vector, start: int, stop: int, half_width: int) -> float:
+    """Smoothed events per bin, on average over the bins from `start` to `stop`."""
+    high = _MARGIN + half_width + 1
+    low = _MARGIN - half_width
+    total = sums[stop + high] - sums[start + high] - sums[stop + low] + sums[start + low]
+    return total / ((stop - start) * (2.0 * half_width + 1.0))  # type: ignore[no-any-return]
+
+
+def hour_share(vector: Vector, since: float, until: float, prior: float) -> float:
+    """Mean density of the minutes between two times less than an hour apart."""
+    minute = int(since // 60.0)
+    stop = int(until // 60.0)
+    if minute == stop:
+        return hour_density(vector, minute % HOUR_BINS, prior)
+    total = ((minute + 1) * 60.0 - since) * hour_density(vector, minute % HOUR_BINS, prior)
+    minute += 1
+    while minute < stop:
+        total += 60.0 * hour_density(vector, minute % HOUR_BINS, prior)
+        minute += 1
+    rest = until - stop * 60.0
+    if rest > 0.0:
+        total += rest * hour_density(vector, stop % HOUR_BINS, prior)
+    return total / (until - since)
+
+
+def find_edges(vector: Vector, prior: float, edges: Vector) -> None:
+    """For each minute, how many minutes until the next rush of the hour is over."""
+    for minute in range(HOUR_BINS):
+        edges[minute] = 99.0
+    distance = 99.0
+    following = hour_density(vector, 0, prior)
+    for index in range(2 * HOUR_BINS - 1, -1, -1):
+        minute = index % HOUR_BINS
+        here = hour_density(vector, minute, prior)
+        distance += 1.0
+        if here > 1.5 and following < 0.6 * here:
+            distance = 1.0
+        edges[minute] = distance
+        following = here
+
+
+CELL_SPACE = MAX_CELLS + 1
+OUT_AFTER = 0  # seconds until the visit
+OUT_RATE = 1  # items per second now, profile aside
+OUT_LONG_RATE = 2  # items per second in the long run
+OUT_PROFILE = 3  # the profile's say at the time of the visit, 1 is the mean
+OUT_BOUND = 4  # 1 where the source's window decided
+OUT_FLAT = 5  # how far the flat profile is trusted
+OUT_SIZE = 6
+
+
+def plan_visit(
+    vector: Vector,
+    now: float,
+    price: float,
+    weights: Vector,
+    rates: Vector,
+    sums: Vector,
+    edges: Vector,
+    times: Vector,
+    counts: Vector,
+    moments: Vector,
+    costs: Vector,
+    hull: Vector,
+    out: Vector,
+) -> None:
+    """The seconds to wait for which expected delay plus `price` per visit is least over the visits to come."""
+    find_rates(vector, rates)
+    shape_weights(vector, weights)
+    size = vector[BATCH_ITEMS] / vector[BATCHES]
+    out[OUT_RATE] = rates[LEVELS - 1] * size
+    out[OUT_LONG_RATE] = rates[0] * size
+    out[OUT_PROFILE] = 1.0
+    out[OUT_BOUND] = 0.0
+    out[OUT_FLAT] = weights[0] * (1.0 - weights[SHAPES + 1])
+    typical = sqrt(2.0 * price / (rates[2] * size))
+    if typical > 2.0 * _DAY_SECONDS:
+        # Too far ahead for the hour to be worth choosing.
+        out[OUT_AFTER] = typical
+        return
+    scale = event_weight(vector, now)
+    prior = DAY_PRIOR * scale
+    week_prior = WEEK_PRIOR * scale
+    hour_prior = HOUR_PRIOR * scale
+    total = vector[WEIGHT] + prior
+    norm = DAY_BINS / total
+    base = prior / total
+    minutes = weights[4] + weights[5] + weights[6] > NEGLIGIBLE
+    week = weights[SHAPES + 1]
+    flat = out[OUT_FLAT] > 1.0 - NEGLIGIBLE
+    if not flat:
+        sum_day(vector, sums)
+    if minutes:
+        find_edges(vector, hour_prior, edges)
+    close = typical < CLOSE_SECONDS
+    slow = rates[0]
+    change_week = rates[1] - rates[0]
+    change_day = rates[2] - rates[1]
+    change_hours = rates[3] - rates[2]
+    widest = min(max(typical / 3.0, MIN_CELL_SECONDS), MAX_CELL_SECONDS)
+    width = max(typical / (2.0 * CELLS_PER_VISIT), MIN_CELL_SECONDS)
+    # Items already waiting: this plan may be made long after the last visit that worked.
+    waiting = rates[1] * size * max(0.0, now - vector[LAST_AT])
+    ahead = 0.0
+    count = waiting
+    moment = 0.0
+    bound = 0.0
+    share = vector[WINDOW] * WINDOW_SHARE
+    times[0] = 0.0
+    counts[0] = 0.0
+    moments[0] = 0.0
+    cells = 0
+    horizon = 6.0 * typical
+    while cells < MAX_CELLS and (ahead < horizon or cells < CELLS_PER_VISIT):
+        start = now + ahead
+        if minutes and close:
+            left = edges[int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
+            width = min(width, max(left, MIN_CELL_SECONDS))
+        if width > BIN_SECONDS:
+            # Whole bins, so that a cell's mean is exact.
+            width = ((start + width) // BIN_SECONDS) * BIN_SECONDS - start
+        middle = ahead + 0.5 * width
+        rate = (
+            slow
+            + change_week * (1.0 - middle / MEMORIES[1])
+            + change_day * exp(-middle / MEMORIES[2])
+            + change_hours * exp(-middle / MEMORIES[3])
+        )
+        profile = 1.0
+        if not flat:
+            if width > BIN_SECONDS:
+                first = int((start % _DAY_SECONDS) / BIN_SECONDS + 0.5)
+                stop = first + int(width / BIN_SECONDS + 0.5)
+            else:
+                first = int(((now + middle) % _DAY_SECONDS) // BIN_SECONDS)
+                stop = first + 1
+            broad = base + norm * cell_density(sums, first, stop, HALF_WIDTHS[0])
+            medium = base + norm * cell_density(sums, first, stop, HALF_WIDTHS[1])
+            sharp = base + norm * cell_density(sums, first, stop, HALF_WIDTHS[2])
+            profile = weights[0] + weights[1] * broad + weights[2] * medium + weights[3] * sharp
+            if minutes:
+                hour = 1.0
+                if width < 3600.0:
+                    hour = hour_share(vector, start, start + width, hour_prior)
+                profile += hour * (weights[4] + weights[5] * broad + weights[6] * medium)
+            if week > NEGLIGIBLE:
+                profile *= 1.0 - week + week * week_density(vector, now + middle, week_prior)
+        intensity = rate * profile * size
+        items = intensity * width
+        ahead += width
+        count += items
+        moment += items * middle
+        cells += 1
+        times[cells] = ahead
+        counts[cells] = count
+        moments[cells] = moment
+        costs[cells] = profile
+        if share > 0.0 and count > share and bound == 0.0:
+            bound = ahead
+        width = min(2.0 * width, widest, sqrt(2.0 * price / intensity) / CELLS_PER_VISIT)
+        width = max(width, MIN_CELL_SECONDS)
+    # Beyond the horizon a second costs what it costs on average: the best that a constant rate allows.
+    beyond = sqrt(2.0 * price * (count - waiting) / ahead)
+    profile_last = costs[cells]
+    # Least cost from each cell's end, backwards. Cost(i, j) = t_j (N_j − N_i) − (M_j − M_i) + price + F_j is a
+    # line in N_i for each j, so the best j comes off the lower hull in constant time.
+    head = 0
+    tail = 0
+    hull[0] = cells
+    best = cells
+    after = times[cells]
+    costs[cells] = after * counts[cells] - moments[cells] + price  # the line's value at N_i = 0
+    for index in range(cells - 1, -1, -1):
+        here = counts[index]
+        while head < tail:
+            one = int(hull[head])
+            two = int(hull[head + 1])
+            if costs[two] - times[two] * here <= costs[one] - times[one] * here:
+                head += 1
+            else:
+                break
+        best = int(hull[head])
+        cost = costs[best] - times[best] * here + moments[index]
+        if index > 0:
+            if after - times[index] < typical:
+                cost = min(cost, beyond * (after - times[index]))
+            line = times[index] * here - moments[index] + price + cost
+            profile_last = costs[index]
+            costs[index] = line
+            while head < tail:
+                one = int(hull[tail - 1])
+                two = int(hull[tail])
+                rise = (costs[two] - line) * (times[one] - times[two])
+                if rise >= (costs[one] - costs[two]) * (times[two] - times[index]):
+                    tail -= 1
+                else:
+                    break
+            tail += 1
+            hull[tail] = index
+    chosen = times[best]
+    out[OUT_PROFILE] = profile_last
+    if minutes and not close:
+        # The cells were too wide to see the minutes: wait for the end of the rush that is near, if one is.
+        start = now + chosen - typical / 16.0
+        left = edges[int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
+        if left < typical / 6.0:
+            chosen += left - typical / 16.0
+    if bound > 0.0 and bound < chosen:
+        chosen = bound
+        out[OUT_BOUND] = 1.0
+    out[OUT_AFTER] = chosen
