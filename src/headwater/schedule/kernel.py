@@ -19,7 +19,7 @@ from headwater.schedule.layout import (
     DAY,
     DAY_BINS,
     EXPOSURES,
-    GRAIN,
+    GRAINS,
     HOUR,
     HOUR_BINS,
     LAST_AT,
@@ -46,19 +46,20 @@ _MONDAY = 3 * _DAY_SECONDS  # the epoch was a Thursday
 
 # Rate ladder: memories, and how many expected events it takes to leave the slower level behind.
 MEMORIES = (45 * _DAY_SECONDS, 7 * _DAY_SECONDS, _DAY_SECONDS, _DAY_SECONDS / 6)
-SHRINKAGE = (0.3, 5.0, 5.0, 8.0)
+SHRINKAGE = (0.3, 3.0, 4.0, 4.0)
 PRIOR_RATE = 0.05 / _DAY_SECONDS
 FORECAST_STEPS = 8  # samples of the profile per gap between two visits
 
 # Profile.
 PROFILE_MEMORY = 75 * _DAY_SECONDS
 SCORE_MEMORY = 0.985  # per event
-DAY_PRIOR = 6.0  # pseudo-events spread evenly, so that few events make no peaks
-HOUR_PRIOR = 10.0
+HALF_WIDTHS = (7, 2, 0)  # broad, medium and sharp kernels, in bins either side …
+WIDTHS = (15.0, 5.0, 1.0)  # … and in all
+TRUST = (1.0, 1.0, 1.0)  # expected events before a kernel is believed as much as the broader one
+HOUR_PRIOR = 10.0  # pseudo-events spread evenly, so that few events make no peaks
 WEEK_PRIOR = 12.0
-HALF_WIDTHS = (7, 2, 0)  # broad, medium and sharp kernels, in bins either side
-MAX_WEIGHT = 8.0  # of a new event, before the histograms are scaled down
-MAX_COUNT = 4000.0  # in one bin; 16 bits hold 4095 at this grain
+MAX_WEIGHT = 8.0 * GRAINS  # of a new event, before the histograms are scaled down
+MAX_COUNT = 65000  # grains in one bin; 16 bits hold 65535
 
 BATCH_SECONDS = 240.0
 BATCH_MEMORY = 50.0
@@ -66,6 +67,7 @@ BATCH_MEMORY = 50.0
 # Planner.
 MAX_CELLS = 48
 CELLS_PER_VISIT = 8.0
+HORIZON_VISITS = 5.0  # how far ahead, at the usual distance between two visits
 MIN_CELL_SECONDS = 60.0
 MAX_CELL_SECONDS = 7200.0
 CLOSE_SECONDS = 5400.0  # visits closer than this are planned to the minute
@@ -75,8 +77,10 @@ WINDOW_SHARE = 0.7  # a visit is due before this share of the source's window is
 
 def begin(vector: Vector, at: float) -> None:
     """An empty state that has seen nothing before `at`."""
-    for index in range(SIZE):
+    for index in range(SCALARS):
         vector[index] = 0.0
+    for index in range(SCALARS, SIZE):
+        vector[index] = 0
     vector[LAST_AT] = at
     vector[WEIGHT_AT] = at
     vector[BATCHES] = 1.0
@@ -103,12 +107,20 @@ def shape_weights(vector: Vector, weights: Vector) -> None:
     weights[SHAPES + 1] = 1.0 / (1.0 + exp(-score)) if score > -500.0 else 0.0
 
 
-def day_density(vector: Vector, bin_: int, half_width: int, prior: float) -> float:
-    """Mean-1 density of the day at one bin, smoothed over its neighbours round the clock."""
+def day_count(vector: Vector, bin_: int, half_width: int) -> float:
+    """Weight of a bin and its neighbours, round the clock."""
     total = 0.0
     for offset in range(-half_width, half_width + 1):
         total += vector[DAY + (bin_ + offset) % DAY_BINS]
-    return (total * (DAY_BINS / (2.0 * half_width + 1.0)) + prior) / (vector[WEIGHT] + prior)
+    return total
+
+
+def shrink(count: float, mean: float, width: float, trust: float, coarser: float) -> float:
+    """A density of mean 1 from the weight under a kernel, pulled towards the coarser shape's.
+
+    `trust` is how many events must be expected under the kernel before it is believed as much as the coarser.
+    """
+    return (count + trust * coarser) / (mean * width + trust)
 
 
 def hour_density(vector: Vector, minute: int, prior: float) -> float:
@@ -125,31 +137,20 @@ def week_density(vector: Vector, at: float, prior: float) -> float:
 
 
 def event_weight(vector: Vector, at: float) -> float:
-    """What an event at `at` weighs in the histograms: instead of fading the old, the new weigh more."""
-    return exp((at - vector[WEIGHT_AT]) / PROFILE_MEMORY)
+    """What an event at `at` weighs, in grains: instead of fading the old, the new weigh more."""
+    return GRAINS * exp((at - vector[WEIGHT_AT]) / PROFILE_MEMORY)
 
 
 def coarse_profile(vector: Vector, at: float, weights: Vector) -> float:
     """The profile at a time, minutes averaged out: what the exposures are weighed with."""
     scale = event_weight(vector, at)
-    prior = DAY_PRIOR * scale
+    mean = vector[WEIGHT] / DAY_BINS
     bin_ = int((at % _DAY_SECONDS) // BIN_SECONDS)
-    value = weights[0] + weights[4]
-    broad = weights[1] + weights[5]
-    medium = weights[2] + weights[6]
-    sharp = weights[3]
-    if broad > NEGLIGIBLE:
-        value += broad * day_density(vector, bin_, HALF_WIDTHS[0], prior)
-    else:
-        value += broad
-    if medium > NEGLIGIBLE:
-        value += medium * day_density(vector, bin_, HALF_WIDTHS[1], prior)
-    else:
-        value += medium
-    if sharp > NEGLIGIBLE:
-        value += sharp * day_density(vector, bin_, HALF_WIDTHS[2], prior)
-    else:
-        value += sharp
+    broad = shrink(day_count(vector, bin_, HALF_WIDTHS[0]), mean, WIDTHS[0], TRUST[0] * scale, 1.0)
+    medium = shrink(day_count(vector, bin_, HALF_WIDTHS[1]), mean, WIDTHS[1], TRUST[1] * scale, broad)
+    sharp = shrink(day_count(vector, bin_, HALF_WIDTHS[2]), mean, WIDTHS[2], TRUST[2] * scale, medium)
+    value = weights[0] + weights[4] + weights[3] * sharp
+    value += (weights[1] + weights[5]) * broad + (weights[2] + weights[6]) * medium
     week = weights[SHAPES + 1]
     return value * (1.0 - week + week * week_density(vector, at, WEEK_PRIOR * scale))
 
@@ -180,16 +181,17 @@ def learn(vector: Vector, at: float) -> None:
     """Score every shape on how well it foresaw an event at `at`, then add the event to the histograms."""
     weight = event_weight(vector, at)
     if weight > MAX_WEIGHT:
-        rescale(vector, 1.0 / weight)
+        rescale(vector, GRAINS / weight)
         vector[WEIGHT_AT] = at
-        weight = 1.0
+        weight = GRAINS
     bin_ = int((at % _DAY_SECONDS) // BIN_SECONDS)
     minute = int((at % 3600.0) // 60.0)
     weekday = int(((at + _MONDAY) % _WEEK_SECONDS) // _DAY_SECONDS)
-    prior = DAY_PRIOR * weight
-    broad = log(day_density(vector, bin_, HALF_WIDTHS[0], prior))
-    medium = log(day_density(vector, bin_, HALF_WIDTHS[1], prior))
-    sharp = log(day_density(vector, bin_, HALF_WIDTHS[2], prior))
+    mean = vector[WEIGHT] / DAY_BINS
+    broad = shrink(day_count(vector, bin_, HALF_WIDTHS[0]), mean, WIDTHS[0], TRUST[0] * weight, 1.0)
+    medium = shrink(day_count(vector, bin_, HALF_WIDTHS[1]), mean, WIDTHS[1], TRUST[1] * weight, broad)
+    sharp = shrink(day_count(vector, bin_, HALF_WIDTHS[2]), mean, WIDTHS[2], TRUST[2] * weight, medium)
+    broad, medium, sharp = log(broad), log(medium), log(sharp)
     hour = log(hour_density(vector, minute, HOUR_PRIOR * weight))
     for index in range(SHAPES + 1):  # the week's score stands right behind them
         vector[SHAPE_SCORES + index] *= SCORE_MEMORY
@@ -201,11 +203,11 @@ def learn(vector: Vector, at: float) -> None:
     vector[SHAPE_SCORES + 5] += hour + medium
     vector[WEEK_SCORE] += log(week_density(vector, at, WEEK_PRIOR * weight))
     # Whole grains, so that a packed state reads back as exactly what it was.
-    weight = max(1, int(weight * GRAIN + 0.5)) / GRAIN
-    vector[DAY + bin_] += weight
-    vector[HOUR + minute] += weight
-    vector[WEEK + weekday] += weight
-    vector[WEIGHT] += weight
+    grains = max(1, int(weight + 0.5))
+    vector[DAY + bin_] += grains
+    vector[HOUR + minute] += grains
+    vector[WEEK + weekday] += grains
+    vector[WEIGHT] += grains
     if max(vector[DAY + bin_], vector[HOUR + minute], vector[WEEK + weekday]) > MAX_COUNT:
         # Halving every weight is the same as having learnt at half the scale.
         rescale(vector, 0.5)
@@ -214,7 +216,7 @@ def learn(vector: Vector, at: float) -> None:
 
 def rescale(vector: Vector, factor: float) -> None:
     for index in range(SCALARS, SIZE):
-        vector[index] = int(vector[index] * factor * GRAIN + 0.5) / GRAIN
+        vector[index] = int(vector[index] * factor + 0.5)
     total = 0.0
     for index in range(WEEK, WEEK + WEEK_BINS):
         total += vector[index]
@@ -268,28 +270,36 @@ def find_rates(vector: Vector, rates: Vector) -> None:
         rates[level] = rate
 
 
-_MARGIN = 8  # bins before midnight that the running sums reach back over
+_MARGIN = 16  # bins before midnight that the running sums reach back over
 _REACH = DAY_BINS + 2 * _MARGIN + 13  # … and as far as the widest cell and kernel reach beyond it
 SUMS_SIZE = _REACH + 1
+# Where a kernel around a bin ends and begins in those sums.
+_HIGH_BROAD, _LOW_BROAD = _MARGIN + HALF_WIDTHS[0] + 1, _MARGIN - HALF_WIDTHS[0]
+_HIGH_MEDIUM, _LOW_MEDIUM = _MARGIN + HALF_WIDTHS[1] + 1, _MARGIN - HALF_WIDTHS[1]
+_HIGH_SHARP, _LOW_SHARP = _MARGIN + HALF_WIDTHS[2] + 1, _MARGIN - HALF_WIDTHS[2]
 
 
 def sum_day(vector: Vector, sums: Vector) -> None:
     """Running sums of running sums, so that any kernel's mean over any cell takes four look-ups."""
     single = 0.0
     double = 0.0
-    for index in range(_REACH):
+    index = 0
+    for bin_ in range(DAY + DAY_BINS - _MARGIN, DAY + DAY_BINS):
         sums[index] = double
         double += single
-        single += vector[DAY + (index - _MARGIN) % DAY_BINS]
-    sums[_REACH] = double
-
-
-def cell_density(sums: Vector, start: int, stop: int, half_width: int) -> float:
-    """Smoothed events per bin, on average over the bins from `start` to `stop`."""
-    high = _MARGIN + half_width + 1
-    low = _MARGIN - half_width
-    total = sums[stop + high] - sums[start + high] - sums[stop + low] + sums[start + low]
-    return total / ((stop - start) * (2.0 * half_width + 1.0))  # type: ignore[no-any-return]
+        single += vector[bin_]
+        index += 1
+    for bin_ in range(DAY, DAY + DAY_BINS):
+        sums[index] = double
+        double += single
+        single += vector[bin_]
+        index += 1
+    for bin_ in range(DAY, DAY + _REACH - DAY_BINS - _MARGIN):
+        sums[index] = double
+        double += single
+        single += vector[bin_]
+        index += 1
+    sums[index] = double
 
 
 def hour_share(vector: Vector, since: float, until: float, prior: float) -> float:
@@ -310,19 +320,17 @@ def hour_share(vector: Vector, since: float, until: float, prior: float) -> floa
 
 
 def find_edges(vector: Vector, prior: float, edges: Vector) -> None:
-    """For each minute, how many minutes until the next rush of the hour is over."""
-    for minute in range(HOUR_BINS):
-        edges[minute] = 99.0
-    distance = 99.0
+    """For each minute, how many minutes until the next rush of the hour is over; many where there is none."""
     following = hour_density(vector, 0, prior)
-    for index in range(2 * HOUR_BINS - 1, -1, -1):
-        minute = index % HOUR_BINS
+    for minute in range(HOUR_BINS - 1, -1, -1):
         here = hour_density(vector, minute, prior)
-        distance += 1.0
-        if here > 1.5 and following < 0.6 * here:
-            distance = 1.0
-        edges[minute] = distance
+        edges[minute] = 1.0 if here > 1.5 and following < 0.6 * here else 0.0
         following = here
+    distance = 1000.0
+    for _ in range(2):
+        for minute in range(HOUR_BINS - 1, -1, -1):
+            distance = 1.0 if edges[minute] == 1.0 else distance + 1.0
+            edges[minute] = distance
 
 
 CELL_SPACE = MAX_CELLS + 1
@@ -365,12 +373,25 @@ def plan_visit(
         out[OUT_AFTER] = typical
         return
     scale = event_weight(vector, now)
-    prior = DAY_PRIOR * scale
     week_prior = WEEK_PRIOR * scale
     hour_prior = HOUR_PRIOR * scale
-    total = vector[WEIGHT] + prior
-    norm = DAY_BINS / total
-    base = prior / total
+    # The mixed profile is linear in the three kernels' counts: its coefficients, once per plan.
+    mean = vector[WEIGHT] / DAY_BINS
+    own_broad = 1.0 / (mean * WIDTHS[0] + TRUST[0] * scale)
+    own_medium = 1.0 / (mean * WIDTHS[1] + TRUST[1] * scale)
+    own_sharp = 1.0 / (mean * WIDTHS[2] + TRUST[2] * scale)
+    by_broad = TRUST[1] * scale * own_medium
+    by_medium = TRUST[2] * scale * own_sharp
+    level = TRUST[0] * scale * own_broad
+    mix_sharp = weights[3] * own_sharp
+    mix_medium = (weights[2] + weights[3] * by_medium) * own_medium
+    passed = weights[1] + (weights[2] + weights[3] * by_medium) * by_broad
+    mix_broad = passed * own_broad
+    mix_level = weights[0] + passed * level
+    hour_medium = weights[6] * own_medium
+    hour_passed = weights[5] + weights[6] * by_broad
+    hour_broad = hour_passed * own_broad
+    hour_level = weights[4] + hour_passed * level
     minutes = weights[4] + weights[5] + weights[6] > NEGLIGIBLE
     week = weights[SHAPES + 1]
     flat = out[OUT_FLAT] > 1.0 - NEGLIGIBLE
@@ -396,22 +417,22 @@ def plan_visit(
     counts[0] = 0.0
     moments[0] = 0.0
     cells = 0
-    horizon = 6.0 * typical
+    horizon = HORIZON_VISITS * typical
+    midnight = 0.0
+    weekday = 1.0
+    finest = 2.0 * price / (CELLS_PER_VISIT * CELLS_PER_VISIT)
     while cells < MAX_CELLS and (ahead < horizon or cells < CELLS_PER_VISIT):
         start = now + ahead
         if minutes and close:
             left = edges[int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
-            width = min(width, max(left, MIN_CELL_SECONDS))
+            if left < width:
+                width = max(left, MIN_CELL_SECONDS)
         if width > BIN_SECONDS:
             # Whole bins, so that a cell's mean is exact.
             width = ((start + width) // BIN_SECONDS) * BIN_SECONDS - start
         middle = ahead + 0.5 * width
-        rate = (
-            slow
-            + change_week * (1.0 - middle / MEMORIES[1])
-            + change_day * exp(-middle / MEMORIES[2])
-            + change_hours * exp(-middle / MEMORIES[3])
-        )
+        rate = slow + change_week * (1.0 - middle / MEMORIES[1])
+        rate += change_day * exp(-middle / MEMORIES[2]) + change_hours * exp(-middle / MEMORIES[3])
         profile = 1.0
         if not flat:
             if width > BIN_SECONDS:
@@ -420,17 +441,29 @@ def plan_visit(
             else:
                 first = int(((now + middle) % _DAY_SECONDS) // BIN_SECONDS)
                 stop = first + 1
-            broad = base + norm * cell_density(sums, first, stop, HALF_WIDTHS[0])
-            medium = base + norm * cell_density(sums, first, stop, HALF_WIDTHS[1])
-            sharp = base + norm * cell_density(sums, first, stop, HALF_WIDTHS[2])
-            profile = weights[0] + weights[1] * broad + weights[2] * medium + weights[3] * sharp
+            bins = stop - first
+            high = first + _HIGH_BROAD
+            low = first + _LOW_BROAD
+            broad = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
+            high = first + _HIGH_MEDIUM
+            low = first + _LOW_MEDIUM
+            medium = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
+            profile = mix_level + mix_broad * broad + mix_medium * medium
+            if mix_sharp > 0.0:
+                high = first + _HIGH_SHARP
+                low = first + _LOW_SHARP
+                sharp = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
+                profile += mix_sharp * sharp
             if minutes:
                 hour = 1.0
                 if width < 3600.0:
                     hour = hour_share(vector, start, start + width, hour_prior)
-                profile += hour * (weights[4] + weights[5] * broad + weights[6] * medium)
+                profile += hour * (hour_level + hour_broad * broad + hour_medium * medium)
             if week > NEGLIGIBLE:
-                profile *= 1.0 - week + week * week_density(vector, now + middle, week_prior)
+                if start >= midnight:
+                    midnight = (start // _DAY_SECONDS + 1.0) * _DAY_SECONDS
+                    weekday = 1.0 - week + week * week_density(vector, start, week_prior)
+                profile *= weekday
         intensity = rate * profile * size
         items = intensity * width
         ahead += width
@@ -443,8 +476,14 @@ def plan_visit(
         costs[cells] = profile
         if share > 0.0 and count > share and bound == 0.0:
             bound = ahead
-        width = min(2.0 * width, widest, sqrt(2.0 * price / intensity) / CELLS_PER_VISIT)
-        width = max(width, MIN_CELL_SECONDS)
+        wished = sqrt(finest / intensity)
+        width *= 2.0
+        if wished < width:
+            width = wished
+        if width > widest:
+            width = widest
+        if width < MIN_CELL_SECONDS:
+            width = MIN_CELL_SECONDS
     # Beyond the horizon a second costs what it costs on average: the best that a constant rate allows.
     beyond = sqrt(2.0 * price * (count - waiting) / ahead)
     profile_last = costs[cells]
@@ -461,15 +500,15 @@ def plan_visit(
         while head < tail:
             one = int(hull[head])
             two = int(hull[head + 1])
-            if costs[two] - times[two] * here <= costs[one] - times[one] * here:
-                head += 1
-            else:
+            if costs[two] - times[two] * here > costs[one] - times[one] * here:
                 break
+            head += 1
         best = int(hull[head])
         cost = costs[best] - times[best] * here + moments[index]
         if index > 0:
-            if after - times[index] < typical:
-                cost = min(cost, beyond * (after - times[index]))
+            rest = after - times[index]
+            if rest < typical and beyond * rest < cost:
+                cost = beyond * rest
             line = times[index] * here - moments[index] + price + cost
             profile_last = costs[index]
             costs[index] = line
@@ -477,10 +516,9 @@ def plan_visit(
                 one = int(hull[tail - 1])
                 two = int(hull[tail])
                 rise = (costs[two] - line) * (times[one] - times[two])
-                if rise >= (costs[one] - costs[two]) * (times[two] - times[index]):
-                    tail -= 1
-                else:
+                if rise < (costs[one] - costs[two]) * (times[two] - times[index]):
                     break
+                tail -= 1
             tail += 1
             hull[tail] = index
     chosen = times[best]

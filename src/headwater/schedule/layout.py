@@ -2,7 +2,7 @@
 
 A state is one flat vector of floats, so that the same mathematics runs on a plain list in production and on
 an array when the simulator compiles it. Packed it takes less than 1 KB: the scalars as they are, the
-histograms as whole sixteenths of an event, which is what the mathematics keeps them as.
+histograms as whole grains, sixteenths of an event, which is what the mathematics counts them in.
 
 A packed state carries its version and a checksum. Whatever does not read back exactly is no state at all.
 """
@@ -23,7 +23,7 @@ LAST_EVENT_AT = 1  # the newest item; 0 while there was none
 BATCHES = 2  # decayed number of batches …
 BATCH_ITEMS = 3  # … and of the items in them
 WEIGHT_AT = 4  # the time at which a new event weighs exactly 1 in the histograms
-WEIGHT = 5  # the histograms' total
+WEIGHT = 5  # each histogram's total, in grains
 WINDOW = 6  # how many items the source shows at once; 0 while unknown
 COUNTS = 7
 EXPOSURES = COUNTS + LEVELS
@@ -35,7 +35,7 @@ HOUR = DAY + DAY_BINS
 WEEK = HOUR + HOUR_BINS
 SIZE = WEEK + WEEK_BINS
 
-GRAIN = 16.0  # histograms hold sixteenths of an event
+GRAINS = 16.0  # per event, in the histograms
 
 _VERSION = 1
 _HEADER = struct.Struct("<BI")
@@ -44,7 +44,7 @@ PACKED_BYTES = _HEADER.size + _BODY.size
 
 
 def pack_state(vector: Sequence[float]) -> bytes:
-    body = _BODY.pack(*vector[:SCALARS], *[int(value * GRAIN) for value in vector[SCALARS:]])
+    body = _BODY.pack(*vector)
     return _HEADER.pack(_VERSION, crc32(body)) + body
 
 
@@ -56,7 +56,4 @@ def unpack_state(packed: bytes | None) -> list[float] | None:
     body = packed[_HEADER.size :]
     if version != _VERSION or crc32(body) != checksum:
         return None
-    values = _BODY.unpack(body)
-    vector = list(values[:SCALARS])
-    vector.extend([value / GRAIN for value in values[SCALARS:]])
-    return vector
+    return list(_BODY.unpack(body))
