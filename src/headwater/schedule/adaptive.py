@@ -1,7 +1,7 @@
 """The `adaptive` policy: learn when a source publishes, and visit when waiting costs more than a request.
 
-This is the object around the mathematics in `kernel`: it turns visits into numbers, numbers into packed bytes,
-and a plan into a reason that can be told. It is pure, like every policy.
+This is the object around the mathematics in `kernel`: it turns visits into numbers, numbers into packed
+bytes, and a plan into a reason that can be told. It is pure, like every policy.
 """
 
 from dataclasses import dataclass
@@ -66,9 +66,7 @@ def digest_observation(vector: list[float], visit: Observation, begun: bool) -> 
     times = sorted(min(max(time, floor), visit.at) for time in visit.item_times)
     if visit.items_found > 0 and (first or visit.overflow or vector[layout.WINDOW] < visit.items_found):
         vector[layout.WINDOW] = float(visit.items_found)
-    kernel.digest_visit(
-        vector, visit.at, times, known, first, visit.overflow, [0.0] * (layout.SHAPES + 2)
-    )
+    kernel.digest_visit(vector, visit.at, times, known, first, visit.overflow, [0.0] * (layout.SHAPES + 2))
 
 
 def plan_vector(vector: list[float], now: float, price_seconds: float) -> list[float]:

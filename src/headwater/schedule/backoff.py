@@ -1,7 +1,7 @@
 """How long to stay away after a failure, when to pause, and when the fault is our own.
 
-Pure functions over numbers and kinds of failure. The kind comes from the failure itself; the words of a message
-are read only where there is nothing else.
+Pure functions over numbers and kinds of failure. The kind comes from the failure itself; the words of a
+message are read only where there is nothing else.
 """
 
 from collections.abc import Collection
@@ -48,6 +48,9 @@ class Thresholds:
 
     paused: int = 5
     error: int = 10
+
+
+DEFAULT_THRESHOLDS = Thresholds()
 
 
 def classify_failure(failure: Failure) -> Literal["rate", "auth", "forbidden", "other"]:
@@ -108,7 +111,7 @@ def find_backoff(failure: Failure, preset: Preset = "cadence", base_seconds: flo
     return double_from(FIRST_SECONDS, failure.count, MAX_SECONDS)
 
 
-def find_status(count: int, thresholds: Thresholds = Thresholds()) -> Literal["ok", "paused", "error"]:
+def find_status(count: int, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> Literal["ok", "paused", "error"]:
     if count >= thresholds.error:
         return "error"
     if count >= thresholds.paused:
@@ -116,7 +119,7 @@ def find_status(count: int, thresholds: Thresholds = Thresholds()) -> Literal["o
     return "ok"
 
 
-def find_probe(count: int, thresholds: Thresholds = Thresholds()) -> float | None:
+def find_probe(count: int, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> float | None:
     """Seconds between two probes of a source that is paused or in error; None while it is neither."""
     status = find_status(count, thresholds)
     if status == "error":
@@ -131,7 +134,7 @@ def is_our_outage(
 ) -> bool:
     """Whether so many distinct hosts fail at once that the fault must be on our side.
 
-    Then nobody's failure count moves. Below `at_least` failing hosts there is no telling the one from the other.
+    Then nobody's failure count moves. Below `at_least` failing hosts there is no telling which it is.
     """
     failed = set(failed_hosts)
     return len(failed) >= at_least and len(failed) > share * len(set(visited_hosts) | failed)

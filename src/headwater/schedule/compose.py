@@ -8,6 +8,7 @@ from random import Random
 
 from headwater.model import Hints, Observation, Plan
 from headwater.schedule.backoff import (
+    DEFAULT_THRESHOLDS,
     FIRST_SECONDS,
     Failure,
     Preset,
@@ -29,7 +30,7 @@ class Limits:
     max_interval_seconds: float = 24 * 3600.0
     backoff: Preset = "cadence"
     backoff_base_seconds: float = FIRST_SECONDS
-    thresholds: Thresholds = Thresholds()
+    thresholds: Thresholds = DEFAULT_THRESHOLDS
 
 
 def plan_next(
@@ -44,8 +45,8 @@ def plan_next(
     """The state after `visit` and the next visit: policy, publisher's floor, limits, back-off, probe.
 
     `failure` goes with a failed visit; `failure.count` is 0 where the fault was ours, and then the source is
-    simply visited again as its policy says. The plan is after `now`, not before the publisher's floor, and not
-    beyond the maximum unless the publisher, a back-off or a probe asks for more.
+    simply visited again as its policy says. The plan is after `now`, not before the publisher's floor, and
+    not beyond the maximum unless the publisher, a back-off or a probe asks for more.
     """
     state = policy.digest(state, visit)
     wished = policy.plan(state, now, rng)

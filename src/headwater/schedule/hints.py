@@ -41,8 +41,8 @@ def find_floor(hints: Hints, now: float) -> Floor | None:
 def skip_closed_hours(hints: Hints, at: float, now: float) -> Floor | None:
     """The first moment from `at` on outside the hours and days the publisher asked to skip.
 
-    None where `at` itself will do, and where nothing is open within 24 hours of `now`: then the wish cannot be
-    meant, and the plan stands.
+    None where `at` itself will do, and where nothing is open within 24 hours of `now`: then the wish cannot
+    be meant, and the plan stands.
     """
     if not hints.skip_hours and not hints.skip_days:
         return None

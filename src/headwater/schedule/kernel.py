@@ -128,12 +128,14 @@ def hour_density(vector: Vector, minute: int, prior: float) -> float:
     before = vector[HOUR + (minute - 1) % HOUR_BINS]
     after = vector[HOUR + (minute + 1) % HOUR_BINS]
     total = 0.5 * vector[HOUR + minute] + 0.25 * (before + after)
-    return (total * HOUR_BINS + prior) / (vector[WEIGHT] + prior)
+    density: float = (total * HOUR_BINS + prior) / (vector[WEIGHT] + prior)
+    return density
 
 
 def week_density(vector: Vector, at: float, prior: float) -> float:
     weekday = int(((at + _MONDAY) % _WEEK_SECONDS) // _DAY_SECONDS)
-    return (vector[WEEK + weekday] * WEEK_BINS + prior) / (vector[WEIGHT] + prior)
+    density: float = (vector[WEEK + weekday] * WEEK_BINS + prior) / (vector[WEIGHT] + prior)
+    return density
 
 
 def event_weight(vector: Vector, at: float) -> float:
@@ -152,7 +154,8 @@ def coarse_profile(vector: Vector, at: float, weights: Vector) -> float:
     value = weights[0] + weights[4] + weights[3] * sharp
     value += (weights[1] + weights[5]) * broad + (weights[2] + weights[6]) * medium
     week = weights[SHAPES + 1]
-    return value * (1.0 - week + week * week_density(vector, at, WEEK_PRIOR * scale))
+    value *= 1.0 - week + week * week_density(vector, at, WEEK_PRIOR * scale)
+    return value
 
 
 def expose(vector: Vector, since: float, until: float, weights: Vector) -> None:
@@ -358,7 +361,7 @@ def plan_visit(
     hull: Vector,
     out: Vector,
 ) -> None:
-    """The seconds to wait for which expected delay plus `price` per visit is least over the visits to come."""
+    """The wait for which expected delay plus `price` per visit is least over the visits to come."""
     find_rates(vector, rates)
     shape_weights(vector, weights)
     size = vector[BATCH_ITEMS] / vector[BATCHES]
@@ -487,8 +490,8 @@ def plan_visit(
     # Beyond the horizon a second costs what it costs on average: the best that a constant rate allows.
     beyond = sqrt(2.0 * price * (count - waiting) / ahead)
     profile_last = costs[cells]
-    # Least cost from each cell's end, backwards. Cost(i, j) = t_j (N_j − N_i) − (M_j − M_i) + price + F_j is a
-    # line in N_i for each j, so the best j comes off the lower hull in constant time.
+    # Least cost from each cell's end, backwards. Cost(i, j) = t_j (N_j − N_i) − (M_j − M_i) + price + F_j is
+    # a line in N_i for each j, so the best j comes off the lower hull in constant time.
     head = 0
     tail = 0
     hull[0] = cells

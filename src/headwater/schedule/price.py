@@ -1,8 +1,8 @@
 """The fleet's price of a visit, steered so that its visits add up to a budget.
 
 Every source compares the delay of its items with one and the same price, in seconds of delay per request;
-that is what makes the fleet's requests go where they save most. The price is steered, not computed: it goes up
-while the fleet spends more visits than it may, and down while it spends fewer.
+that is what makes the fleet's requests go where they save most. The price is steered, not computed: it goes
+up while the fleet spends more visits than it may, and down while it spends fewer.
 
 Pure. The state is four numbers, made to be stored in one row that many workers share: whoever holds the row
 calls `steer` with the visits counted since `at`, and everyone reads `seconds`.
