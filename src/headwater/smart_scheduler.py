@@ -165,7 +165,7 @@ def update_source_stats(
         )
         if commit:
             conn.commit()
-    except Exception:  # noqa: BLE001 - each driver has errors of its own, and none may stop a collection
+    except Exception:
         if not commit:
             raise
         _log.exception("cannot store the statistics of source %s", source_id)
@@ -217,11 +217,11 @@ def get_scheduler_stats(
     try:
         rows = _execute(
             conn,
-            "SELECT cadence, frequency_type, COUNT(*), SUM(check_count), SUM(hit_count),"
+            "SELECT cadence, frequency_type, COUNT(*), SUM(check_count), SUM(hit_count),"  # noqa: S608
             " SUM(CASE WHEN next_due_at <= :moment AND backoff_until <= :moment THEN 1 ELSE 0 END),"
             " SUM(CASE WHEN fail_count > 0 THEN 1 ELSE 0 END),"
             " SUM(CASE WHEN backoff_until > :moment THEN 1 ELSE 0 END)"
-            f" FROM source_stats{wanted} GROUP BY cadence, frequency_type",  # noqa: S608
+            f" FROM source_stats{wanted} GROUP BY cadence, frequency_type",
             values,
         )
     except Exception:  # noqa: BLE001 - each driver has errors of its own, and none may stop a collection

@@ -57,16 +57,16 @@ class AdaptivePolicy:
 
 
 def digest_observation(vector: list[float], visit: Observation, begun: bool) -> None:
-    """Take one visit that worked into an unpacked state."""
-    since = vector[layout.LAST_AT]
-    first = begun and bool(visit.item_times)
-    # A date at the very moment of the visit is our own clock's: the publisher gave none.
-    known = any(time < visit.at for time in visit.item_times)
-    floor = -1e18 if first else since
-    times = sorted(min(max(time, floor), visit.at) for time in visit.item_times)
-    if visit.items_found > 0 and (first or visit.overflow or vector[layout.WINDOW] < visit.items_found):
-        vector[layout.WINDOW] = float(visit.items_found)
-    kernel.digest_visit(vector, visit.at, times, known, first, visit.overflow, [0.0] * (layout.SHAPES + 2))
+    """Take one visit that worked into an unpacked state. The first visit's items are the source's history."""
+    kernel.digest_visit(
+        vector,
+        visit.at,
+        sorted(visit.item_times),
+        visit.items_found,
+        begun,
+        visit.overflow,
+        [0.0] * (layout.SHAPES + 2),
+    )
 
 
 def plan_vector(vector: list[float], now: float, price_seconds: float) -> list[float]:

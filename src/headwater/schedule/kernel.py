@@ -155,7 +155,8 @@ def coarse_profile(vector: Vector, at: float, weights: Vector) -> float:
     value += (weights[1] + weights[5]) * broad + (weights[2] + weights[6]) * medium
     week = weights[SHAPES + 1]
     value *= 1.0 - week + week * week_density(vector, at, WEEK_PRIOR * scale)
-    return value
+    result: float = value
+    return result
 
 
 def expose(vector: Vector, since: float, until: float, weights: Vector) -> None:
@@ -227,17 +228,22 @@ def rescale(vector: Vector, factor: float) -> None:
 
 
 def digest_visit(
-    vector: Vector, at: float, times: Vector, known: bool, first: bool, overflow: bool, weights: Vector
+    vector: Vector, at: float, times: Vector, found: int, first: bool, overflow: bool, weights: Vector
 ) -> None:
-    """Take in one visit: `times` are its new items, ascending, none of them after `at`.
+    """Take in one visit: `times` are its new items, ascending; `found` is how many items it showed in all.
 
-    `known` says whether those times are the publisher's. Where they are not, an item counts for the rate but
-    teaches the profile nothing, for it would only learn when we come by.
+    A time outside the gap between the two visits is no publisher's: a date from the past that appears only
+    now, or our own clock where the publisher gave none. Such an item counts for the rate but teaches the
+    profile nothing, which would otherwise learn when we come by.
     """
     since = vector[LAST_AT]
     count = len(times)
+    if found > 0 and (overflow or found > vector[WINDOW]):
+        vector[WINDOW] = float(found)
+    earliest = since
     if first and count > 0:
         since = min(since, times[0])
+        earliest = since - 1.0
         vector[WEIGHT_AT] = at
     elif overflow and count > 0:
         # What lies before the oldest item of a full window was not seen: it is no evidence of silence.
@@ -247,13 +253,13 @@ def digest_visit(
         expose(vector, since, at, weights)
     last = vector[LAST_EVENT_AT]
     for index in range(count):
-        moment = times[index]
+        moment = min(max(times[index], earliest), at)
         vector[BATCH_ITEMS] += 1.0
         if moment - last >= BATCH_SECONDS:
             vector[BATCHES] += 1.0
             for level in range(LEVELS):
                 vector[COUNTS + level] += exp((moment - at) / MEMORIES[level])
-            if known:
+            if earliest < moment < at:
                 learn(vector, moment)
         last = max(last, moment)
     if vector[BATCHES] > BATCH_MEMORY:
