@@ -1,0 +1,544 @@
+"""The mathematics of the adaptive policy, on one flat vector (see `layout`).
+
+λ(t) = items per batch × rate(t) × profile(t): a ladder of decayed rates from slow to fast, times a profile of
+mean 1 mixed from competing shapes of the day and the week, each trusted as far as it has predicted so far.
+The plan minimises expected delay plus a price per visit over the coming few visits, and takes the first.
+
+Written in the plain subset of Python that compiles as it stands: numbers, indexing and loops, no objects.
+Production runs it as it is; the simulator compiles these very functions. Nothing here knows a clock.
+"""
+
+from math import exp, log, sqrt
+from typing import Any
+
+from headwater.schedule.layout import (
+    BATCH_ITEMS,
+    BATCHES,
+    BIN_SECONDS,
+    COUNTS,
+    DAY,
+    DAY_BINS,
+    EXPOSURES,
+    GRAINS,
+    HOUR,
+    HOUR_BINS,
+    LAST_AT,
+    LAST_EVENT_AT,
+    LEVELS,
+    SCALARS,
+    SHAPE_SCORES,
+    SHAPES,
+    SIZE,
+    WEEK,
+    WEEK_BINS,
+    WEEK_SCORE,
+    WEIGHT,
+    WEIGHT_AT,
+    WINDOW,
+)
+
+# list[float] in production, an array when compiled.
+Vector = Any
+
+_DAY_SECONDS = 86400.0
+_WEEK_SECONDS = 604800.0
+_MONDAY = 3 * _DAY_SECONDS  # the epoch was a Thursday
+
+# Rate ladder: memories, and how many expected events it takes to leave the slower level behind.
+MEMORIES = (45 * _DAY_SECONDS, 7 * _DAY_SECONDS, _DAY_SECONDS, _DAY_SECONDS / 6)
+SHRINKAGE = (0.3, 3.0, 4.0, 4.0)
+PRIOR_RATE = 0.05 / _DAY_SECONDS
+FORECAST_STEPS = 8  # samples of the profile per gap between two visits
+
+# Profile.
+PROFILE_MEMORY = 75 * _DAY_SECONDS
+SCORE_MEMORY = 0.985  # per event
+HALF_WIDTHS = (7, 2, 0)  # broad, medium and sharp kernels, in bins either side …
+WIDTHS = (15.0, 5.0, 1.0)  # … and in all
+TRUST = (1.0, 1.0, 1.0)  # expected events before a kernel is believed as much as the broader one
+HOUR_PRIOR = 10.0  # pseudo-events spread evenly, so that few events make no peaks
+WEEK_PRIOR = 12.0
+MAX_WEIGHT = 8.0 * GRAINS  # of a new event, before the histograms are scaled down
+MAX_COUNT = 65000  # grains in one bin; 16 bits hold 65535
+
+BATCH_SECONDS = 240.0
+BATCH_MEMORY = 50.0
+
+# Planner.
+MAX_CELLS = 48
+CELLS_PER_VISIT = 8.0
+HORIZON_VISITS = 5.0  # how far ahead, at the usual distance between two visits
+MIN_CELL_SECONDS = 60.0
+MAX_CELL_SECONDS = 7200.0
+CLOSE_SECONDS = 5400.0  # visits closer than this are planned to the minute
+NEGLIGIBLE = 0.02  # weight below which a shape is left out of the plan's arithmetic
+WINDOW_SHARE = 0.7  # a visit is due before this share of the source's window is expected to be new
+
+
+def begin(vector: Vector, at: float) -> None:
+    """An empty state that has seen nothing before `at`."""
+    for index in range(SCALARS):
+        vector[index] = 0.0
+    for index in range(SCALARS, SIZE):
+        vector[index] = 0
+    vector[LAST_AT] = at
+    vector[WEIGHT_AT] = at
+    vector[BATCHES] = 1.0
+    vector[BATCH_ITEMS] = 1.0
+
+
+def shape_weights(vector: Vector, weights: Vector) -> None:
+    """How far each shape is trusted: flat, broad, medium, sharp, then the minute with the first three.
+
+    The last weight is the week's. Flat shapes always score 0, so they are not stored.
+    """
+    best = 0.0
+    for index in range(SHAPES):
+        best = max(best, vector[SHAPE_SCORES + index])
+    weights[0] = exp(-best)
+    total = weights[0]
+    for index in range(SHAPES):
+        weight = exp(vector[SHAPE_SCORES + index] - best)
+        weights[index + 1] = weight
+        total += weight
+    for index in range(SHAPES + 1):
+        weights[index] /= total
+    score = vector[WEEK_SCORE]
+    weights[SHAPES + 1] = 1.0 / (1.0 + exp(-score)) if score > -500.0 else 0.0
+
+
+def day_count(vector: Vector, bin_: int, half_width: int) -> float:
+    """Weight of a bin and its neighbours, round the clock."""
+    total = 0.0
+    for offset in range(-half_width, half_width + 1):
+        total += vector[DAY + (bin_ + offset) % DAY_BINS]
+    return total
+
+
+def shrink(count: float, mean: float, width: float, trust: float, coarser: float) -> float:
+    """A density of mean 1 from the weight under a kernel, pulled towards the coarser shape's.
+
+    `trust` is how many events must be expected under the kernel before it is believed as much as the coarser.
+    """
+    return (count + trust * coarser) / (mean * width + trust)
+
+
+def hour_density(vector: Vector, minute: int, prior: float) -> float:
+    """Mean-1 density of the hour at one minute, lightly smoothed."""
+    before = vector[HOUR + (minute - 1) % HOUR_BINS]
+    after = vector[HOUR + (minute + 1) % HOUR_BINS]
+    total = 0.5 * vector[HOUR + minute] + 0.25 * (before + after)
+    density: float = (total * HOUR_BINS + prior) / (vector[WEIGHT] + prior)
+    return density
+
+
+def week_density(vector: Vector, at: float, prior: float) -> float:
+    weekday = int(((at + _MONDAY) % _WEEK_SECONDS) // _DAY_SECONDS)
+    density: float = (vector[WEEK + weekday] * WEEK_BINS + prior) / (vector[WEIGHT] + prior)
+    return density
+
+
+def event_weight(vector: Vector, at: float) -> float:
+    """What an event at `at` weighs, in grains: instead of fading the old, the new weigh more."""
+    return GRAINS * exp((at - vector[WEIGHT_AT]) / PROFILE_MEMORY)
+
+
+def coarse_profile(vector: Vector, at: float, weights: Vector) -> float:
+    """The profile at a time, minutes averaged out: what the exposures are weighed with."""
+    scale = event_weight(vector, at)
+    mean = vector[WEIGHT] / DAY_BINS
+    bin_ = int((at % _DAY_SECONDS) // BIN_SECONDS)
+    broad = shrink(day_count(vector, bin_, HALF_WIDTHS[0]), mean, WIDTHS[0], TRUST[0] * scale, 1.0)
+    medium = shrink(day_count(vector, bin_, HALF_WIDTHS[1]), mean, WIDTHS[1], TRUST[1] * scale, broad)
+    sharp = shrink(day_count(vector, bin_, HALF_WIDTHS[2]), mean, WIDTHS[2], TRUST[2] * scale, medium)
+    value = weights[0] + weights[4] + weights[3] * sharp
+    value += (weights[1] + weights[5]) * broad + (weights[2] + weights[6]) * medium
+    week = weights[SHAPES + 1]
+    value *= 1.0 - week + week * week_density(vector, at, WEEK_PRIOR * scale)
+    result: float = value
+    return result
+
+
+def expose(vector: Vector, since: float, until: float, weights: Vector) -> None:
+    """Let time pass on the ladder: counts fade, exposures fade and grow by the profile's share."""
+    gap = until - since
+    steps = int(min(FORECAST_STEPS - 1.0, gap / 3600.0)) + 1
+    width = gap / steps
+    for level in range(LEVELS):
+        vector[COUNTS + level] *= exp(-gap / MEMORIES[level])
+    fade = (
+        exp(-width / MEMORIES[0]),
+        exp(-width / MEMORIES[1]),
+        exp(-width / MEMORIES[2]),
+        exp(-width / MEMORIES[3]),
+    )
+    flat = weights[0] > 1.0 - NEGLIGIBLE and weights[SHAPES + 1] < NEGLIGIBLE
+    for step in range(steps):
+        profile = 1.0 if flat else coarse_profile(vector, since + (step + 0.5) * width, weights)
+        for level in range(LEVELS):
+            kept = fade[level]
+            old = vector[EXPOSURES + level]
+            vector[EXPOSURES + level] = old * kept + profile * MEMORIES[level] * (1.0 - kept)
+
+
+def learn(vector: Vector, at: float) -> None:
+    """Score every shape on how well it foresaw an event at `at`, then add the event to the histograms."""
+    weight = event_weight(vector, at)
+    if weight > MAX_WEIGHT:
+        rescale(vector, GRAINS / weight)
+        vector[WEIGHT_AT] = at
+        weight = GRAINS
+    bin_ = int((at % _DAY_SECONDS) // BIN_SECONDS)
+    minute = int((at % 3600.0) // 60.0)
+    weekday = int(((at + _MONDAY) % _WEEK_SECONDS) // _DAY_SECONDS)
+    mean = vector[WEIGHT] / DAY_BINS
+    broad = shrink(day_count(vector, bin_, HALF_WIDTHS[0]), mean, WIDTHS[0], TRUST[0] * weight, 1.0)
+    medium = shrink(day_count(vector, bin_, HALF_WIDTHS[1]), mean, WIDTHS[1], TRUST[1] * weight, broad)
+    sharp = shrink(day_count(vector, bin_, HALF_WIDTHS[2]), mean, WIDTHS[2], TRUST[2] * weight, medium)
+    broad, medium, sharp = log(broad), log(medium), log(sharp)
+    hour = log(hour_density(vector, minute, HOUR_PRIOR * weight))
+    for index in range(SHAPES + 1):  # the week's score stands right behind them
+        vector[SHAPE_SCORES + index] *= SCORE_MEMORY
+    vector[SHAPE_SCORES] += broad
+    vector[SHAPE_SCORES + 1] += medium
+    vector[SHAPE_SCORES + 2] += sharp
+    vector[SHAPE_SCORES + 3] += hour
+    vector[SHAPE_SCORES + 4] += hour + broad
+    vector[SHAPE_SCORES + 5] += hour + medium
+    vector[WEEK_SCORE] += log(week_density(vector, at, WEEK_PRIOR * weight))
+    # Whole grains, so that a packed state reads back as exactly what it was.
+    grains = max(1, int(weight + 0.5))
+    vector[DAY + bin_] += grains
+    vector[HOUR + minute] += grains
+    vector[WEEK + weekday] += grains
+    vector[WEIGHT] += grains
+    if max(vector[DAY + bin_], vector[HOUR + minute], vector[WEEK + weekday]) > MAX_COUNT:
+        # Halving every weight is the same as having learnt at half the scale.
+        rescale(vector, 0.5)
+        vector[WEIGHT_AT] += PROFILE_MEMORY * log(2.0)
+
+
+def rescale(vector: Vector, factor: float) -> None:
+    for index in range(SCALARS, SIZE):
+        vector[index] = int(vector[index] * factor + 0.5)
+    total = 0.0
+    for index in range(WEEK, WEEK + WEEK_BINS):
+        total += vector[index]
+    vector[WEIGHT] = total
+
+
+def digest_visit(
+    vector: Vector, at: float, times: Vector, found: int, first: bool, overflow: bool, weights: Vector
+) -> None:
+    """Take in one visit: `times` are its new items, ascending; `found` is how many items it showed in all.
+
+    A time outside the gap between the two visits is no publisher's: a date from the past that appears only
+    now, or our own clock where the publisher gave none. Such an item counts for the rate but teaches the
+    profile nothing, which would otherwise learn when we come by.
+    """
+    since = vector[LAST_AT]
+    count = len(times)
+    if found > 0 and (overflow or found > vector[WINDOW]):
+        vector[WINDOW] = float(found)
+    earliest = since
+    if first and count > 0:
+        since = min(since, times[0])
+        earliest = since - 1.0
+        vector[WEIGHT_AT] = at
+    elif overflow and count > 0:
+        # What lies before the oldest item of a full window was not seen: it is no evidence of silence.
+        since = max(since, times[0])
+    shape_weights(vector, weights)
+    if at > since:
+        expose(vector, since, at, weights)
+    last = vector[LAST_EVENT_AT]
+    for index in range(count):
+        moment = min(max(times[index], earliest), at)
+        vector[BATCH_ITEMS] += 1.0
+        if moment - last >= BATCH_SECONDS:
+            vector[BATCHES] += 1.0
+            for level in range(LEVELS):
+                vector[COUNTS + level] += exp((moment - at) / MEMORIES[level])
+            if earliest < moment < at:
+                learn(vector, moment)
+        last = max(last, moment)
+    if vector[BATCHES] > BATCH_MEMORY:
+        kept = BATCH_MEMORY / vector[BATCHES]
+        vector[BATCHES] *= kept
+        vector[BATCH_ITEMS] *= kept
+    vector[LAST_EVENT_AT] = last
+    vector[LAST_AT] = at
+
+
+def find_rates(vector: Vector, rates: Vector) -> None:
+    """Batches per second at each memory, each level shrunk towards the slower one."""
+    rate = PRIOR_RATE
+    for level in range(LEVELS):
+        trust = SHRINKAGE[level]
+        rate = (vector[COUNTS + level] + trust) / (vector[EXPOSURES + level] + trust / rate)
+        rates[level] = rate
+
+
+_MARGIN = 16  # bins before midnight that the running sums reach back over
+_REACH = DAY_BINS + 2 * _MARGIN + 13  # … and as far as the widest cell and kernel reach beyond it
+SUMS_SIZE = _REACH + 1
+# Where a kernel around a bin ends and begins in those sums.
+_HIGH_BROAD, _LOW_BROAD = _MARGIN + HALF_WIDTHS[0] + 1, _MARGIN - HALF_WIDTHS[0]
+_HIGH_MEDIUM, _LOW_MEDIUM = _MARGIN + HALF_WIDTHS[1] + 1, _MARGIN - HALF_WIDTHS[1]
+_HIGH_SHARP, _LOW_SHARP = _MARGIN + HALF_WIDTHS[2] + 1, _MARGIN - HALF_WIDTHS[2]
+
+
+def sum_day(vector: Vector, sums: Vector) -> None:
+    """Running sums of running sums, so that any kernel's mean over any cell takes four look-ups."""
+    single = 0.0
+    double = 0.0
+    index = 0
+    for bin_ in range(DAY + DAY_BINS - _MARGIN, DAY + DAY_BINS):
+        sums[index] = double
+        double += single
+        single += vector[bin_]
+        index += 1
+    for bin_ in range(DAY, DAY + DAY_BINS):
+        sums[index] = double
+        double += single
+        single += vector[bin_]
+        index += 1
+    for bin_ in range(DAY, DAY + _REACH - DAY_BINS - _MARGIN):
+        sums[index] = double
+        double += single
+        single += vector[bin_]
+        index += 1
+    sums[index] = double
+
+
+def hour_share(vector: Vector, since: float, until: float, prior: float) -> float:
+    """Mean density of the minutes between two times less than an hour apart."""
+    minute = int(since // 60.0)
+    stop = int(until // 60.0)
+    if minute == stop:
+        return hour_density(vector, minute % HOUR_BINS, prior)
+    total = ((minute + 1) * 60.0 - since) * hour_density(vector, minute % HOUR_BINS, prior)
+    minute += 1
+    while minute < stop:
+        total += 60.0 * hour_density(vector, minute % HOUR_BINS, prior)
+        minute += 1
+    rest = until - stop * 60.0
+    if rest > 0.0:
+        total += rest * hour_density(vector, stop % HOUR_BINS, prior)
+    return total / (until - since)
+
+
+def find_edges(vector: Vector, prior: float, edges: Vector) -> None:
+    """For each minute, how many minutes until the next rush of the hour is over; many where there is none."""
+    following = hour_density(vector, 0, prior)
+    for minute in range(HOUR_BINS - 1, -1, -1):
+        here = hour_density(vector, minute, prior)
+        edges[minute] = 1.0 if here > 1.5 and following < 0.6 * here else 0.0
+        following = here
+    distance = 1000.0
+    for _ in range(2):
+        for minute in range(HOUR_BINS - 1, -1, -1):
+            distance = 1.0 if edges[minute] == 1.0 else distance + 1.0
+            edges[minute] = distance
+
+
+CELL_SPACE = MAX_CELLS + 1
+OUT_AFTER = 0  # seconds until the visit
+OUT_RATE = 1  # items per second now, profile aside
+OUT_LONG_RATE = 2  # items per second in the long run
+OUT_PROFILE = 3  # the profile's say at the time of the visit, 1 is the mean
+OUT_BOUND = 4  # 1 where the source's window decided
+OUT_FLAT = 5  # how far the flat profile is trusted
+OUT_SIZE = 6
+
+
+def plan_visit(
+    vector: Vector,
+    now: float,
+    price: float,
+    weights: Vector,
+    rates: Vector,
+    sums: Vector,
+    edges: Vector,
+    times: Vector,
+    counts: Vector,
+    moments: Vector,
+    costs: Vector,
+    hull: Vector,
+    out: Vector,
+) -> None:
+    """The wait for which expected delay plus `price` per visit is least over the visits to come."""
+    find_rates(vector, rates)
+    shape_weights(vector, weights)
+    size = vector[BATCH_ITEMS] / vector[BATCHES]
+    out[OUT_RATE] = rates[LEVELS - 1] * size
+    out[OUT_LONG_RATE] = rates[0] * size
+    out[OUT_PROFILE] = 1.0
+    out[OUT_BOUND] = 0.0
+    out[OUT_FLAT] = weights[0] * (1.0 - weights[SHAPES + 1])
+    typical = sqrt(2.0 * price / (rates[2] * size))
+    if typical > 2.0 * _DAY_SECONDS:
+        # Too far ahead for the hour to be worth choosing.
+        out[OUT_AFTER] = typical
+        return
+    scale = event_weight(vector, now)
+    week_prior = WEEK_PRIOR * scale
+    hour_prior = HOUR_PRIOR * scale
+    # The mixed profile is linear in the three kernels' counts: its coefficients, once per plan.
+    mean = vector[WEIGHT] / DAY_BINS
+    own_broad = 1.0 / (mean * WIDTHS[0] + TRUST[0] * scale)
+    own_medium = 1.0 / (mean * WIDTHS[1] + TRUST[1] * scale)
+    own_sharp = 1.0 / (mean * WIDTHS[2] + TRUST[2] * scale)
+    by_broad = TRUST[1] * scale * own_medium
+    by_medium = TRUST[2] * scale * own_sharp
+    level = TRUST[0] * scale * own_broad
+    mix_sharp = weights[3] * own_sharp
+    mix_medium = (weights[2] + weights[3] * by_medium) * own_medium
+    passed = weights[1] + (weights[2] + weights[3] * by_medium) * by_broad
+    mix_broad = passed * own_broad
+    mix_level = weights[0] + passed * level
+    hour_medium = weights[6] * own_medium
+    hour_passed = weights[5] + weights[6] * by_broad
+    hour_broad = hour_passed * own_broad
+    hour_level = weights[4] + hour_passed * level
+    minutes = weights[4] + weights[5] + weights[6] > NEGLIGIBLE
+    week = weights[SHAPES + 1]
+    flat = out[OUT_FLAT] > 1.0 - NEGLIGIBLE
+    if not flat:
+        sum_day(vector, sums)
+    if minutes:
+        find_edges(vector, hour_prior, edges)
+    close = typical < CLOSE_SECONDS
+    slow = rates[0]
+    change_week = rates[1] - rates[0]
+    change_day = rates[2] - rates[1]
+    change_hours = rates[3] - rates[2]
+    widest = min(max(typical / 3.0, MIN_CELL_SECONDS), MAX_CELL_SECONDS)
+    width = max(typical / (2.0 * CELLS_PER_VISIT), MIN_CELL_SECONDS)
+    # Items already waiting: this plan may be made long after the last visit that worked.
+    waiting = rates[1] * size * max(0.0, now - vector[LAST_AT])
+    ahead = 0.0
+    count = waiting
+    moment = 0.0
+    bound = 0.0
+    share = vector[WINDOW] * WINDOW_SHARE
+    times[0] = 0.0
+    counts[0] = 0.0
+    moments[0] = 0.0
+    cells = 0
+    horizon = HORIZON_VISITS * typical
+    midnight = 0.0
+    weekday = 1.0
+    finest = 2.0 * price / (CELLS_PER_VISIT * CELLS_PER_VISIT)
+    while cells < MAX_CELLS and (ahead < horizon or cells < CELLS_PER_VISIT):
+        start = now + ahead
+        if minutes and close:
+            left = edges[int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
+            if left < width:
+                width = max(left, MIN_CELL_SECONDS)
+        if width > BIN_SECONDS:
+            # Whole bins, so that a cell's mean is exact.
+            width = ((start + width) // BIN_SECONDS) * BIN_SECONDS - start
+        middle = ahead + 0.5 * width
+        rate = slow + change_week * (1.0 - middle / MEMORIES[1])
+        rate += change_day * exp(-middle / MEMORIES[2]) + change_hours * exp(-middle / MEMORIES[3])
+        profile = 1.0
+        if not flat:
+            if width > BIN_SECONDS:
+                first = int((start % _DAY_SECONDS) / BIN_SECONDS + 0.5)
+                stop = first + int(width / BIN_SECONDS + 0.5)
+            else:
+                first = int(((now + middle) % _DAY_SECONDS) // BIN_SECONDS)
+                stop = first + 1
+            bins = stop - first
+            high = first + _HIGH_BROAD
+            low = first + _LOW_BROAD
+            broad = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
+            high = first + _HIGH_MEDIUM
+            low = first + _LOW_MEDIUM
+            medium = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
+            profile = mix_level + mix_broad * broad + mix_medium * medium
+            if mix_sharp > 0.0:
+                high = first + _HIGH_SHARP
+                low = first + _LOW_SHARP
+                sharp = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
+                profile += mix_sharp * sharp
+            if minutes:
+                hour = 1.0
+                if width < 3600.0:
+                    hour = hour_share(vector, start, start + width, hour_prior)
+                profile += hour * (hour_level + hour_broad * broad + hour_medium * medium)
+            if week > NEGLIGIBLE:
+                if start >= midnight:
+                    midnight = (start // _DAY_SECONDS + 1.0) * _DAY_SECONDS
+                    weekday = 1.0 - week + week * week_density(vector, start, week_prior)
+                profile *= weekday
+        intensity = rate * profile * size
+        items = intensity * width
+        ahead += width
+        count += items
+        moment += items * middle
+        cells += 1
+        times[cells] = ahead
+        counts[cells] = count
+        moments[cells] = moment
+        costs[cells] = profile
+        if share > 0.0 and count > share and bound == 0.0:
+            bound = ahead
+        wished = sqrt(finest / intensity)
+        width *= 2.0
+        if wished < width:
+            width = wished
+        if width > widest:
+            width = widest
+        if width < MIN_CELL_SECONDS:
+            width = MIN_CELL_SECONDS
+    # Beyond the horizon a second costs what it costs on average: the best that a constant rate allows.
+    beyond = sqrt(2.0 * price * (count - waiting) / ahead)
+    profile_last = costs[cells]
+    # Least cost from each cell's end, backwards. Cost(i, j) = t_j (N_j − N_i) − (M_j − M_i) + price + F_j is
+    # a line in N_i for each j, so the best j comes off the lower hull in constant time.
+    head = 0
+    tail = 0
+    hull[0] = cells
+    best = cells
+    after = times[cells]
+    costs[cells] = after * counts[cells] - moments[cells] + price  # the line's value at N_i = 0
+    for index in range(cells - 1, -1, -1):
+        here = counts[index]
+        while head < tail:
+            one = int(hull[head])
+            two = int(hull[head + 1])
+            if costs[two] - times[two] * here > costs[one] - times[one] * here:
+                break
+            head += 1
+        best = int(hull[head])
+        cost = costs[best] - times[best] * here + moments[index]
+        if index > 0:
+            rest = after - times[index]
+            if rest < typical and beyond * rest < cost:
+                cost = beyond * rest
+            line = times[index] * here - moments[index] + price + cost
+            profile_last = costs[index]
+            costs[index] = line
+            while head < tail:
+                one = int(hull[tail - 1])
+                two = int(hull[tail])
+                rise = (costs[two] - line) * (times[one] - times[two])
+                if rise < (costs[one] - costs[two]) * (times[two] - times[index]):
+                    break
+                tail -= 1
+            tail += 1
+            hull[tail] = index
+    chosen = times[best]
+    out[OUT_PROFILE] = profile_last
+    if minutes and not close:
+        # The cells were too wide to see the minutes: wait for the end of the rush that is near, if one is.
+        start = now + chosen - typical / 16.0
+        left = edges[int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
+        if left < typical / 6.0:
+            chosen += left - typical / 16.0
+    if bound > 0.0 and bound < chosen:
+        chosen = bound
+        out[OUT_BOUND] = 1.0
+    out[OUT_AFTER] = chosen
