@@ -81,6 +81,26 @@ class SourceMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceStats:
+    """The numbers of one `source_stats` row, without its keys. Times are whole seconds."""
+
+    frequency_type: str = "daily"
+    cadence: str = "P2"
+    avg_publish_hour: float | None = None
+    std_publish_hour: float | None = None
+    next_due_at: int = 0
+    last_check_at: int = 0
+    last_article_at: int = 0
+    fail_count: int = 0
+    backoff_until: int = 0
+    last_error: str | None = None
+    check_count: int = 0
+    hit_count: int = 0
+    created_at: int = 0
+    updated_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Something on the web that yields items."""
 
@@ -104,6 +124,8 @@ class Source:
     next_fetch_at: float | None = None
     plan_reason: Json = field(default_factory=dict)
     policy_state: bytes | None = None
+    hints: Hints = Hints()  # what its document said when it was last read
+    stats: SourceStats | None = None  # read with a claim
     last_fetched_at: float | None = None
     last_entry_at: float | None = None
     fetch_count: int = 0

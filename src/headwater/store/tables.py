@@ -94,6 +94,7 @@ sources = Table(
     _column("next_fetch_at", Seconds, null=True),
     _column("plan_reason", Text, "'{}'"),
     _column("policy_state", LargeBinary, null=True),
+    _column("hints", Text, "'{}'"),  # JSON: what its document says of when to come back
     # Statistics and error state.
     _column("status", Text, "'ok'"),
     _column("last_fetched_at", Seconds, null=True),

@@ -107,6 +107,7 @@ def upgrade() -> None:
         sa.Column("next_fetch_at", Seconds, nullable=True),
         sa.Column("plan_reason", sa.Text(), server_default=sa.text("'{}'"), nullable=False),
         sa.Column("policy_state", sa.LargeBinary(), nullable=True),
+        sa.Column("hints", sa.Text(), server_default=sa.text("'{}'"), nullable=False),
         sa.Column("status", sa.Text(), server_default=sa.text("'ok'"), nullable=False),
         sa.Column("last_fetched_at", Seconds, nullable=True),
         sa.Column("last_entry_at", Seconds, nullable=True),
