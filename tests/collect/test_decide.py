@@ -6,17 +6,47 @@ import pytest
 
 from headwater.collect.decide import Decision, candidates, decide, item_time, keys_of
 from headwater.model import Item
+from headwater.store.items import Known
 from tests.clock import NOON
 
 POST = Item("guid-1", "http://one.example/post/1", "A title", content="<p>text</p>", published_at=NOON - 500)
 
 
+TEXT = "<p>" + "a text that is long enough to tell one item from another " * 3 + "</p>"
+
+
+class Memory:
+    """A source's memory, as the database keeps it from visit to visit."""
+
+    def __init__(self) -> None:
+        self.known: dict[bytes, Known] = {}
+        self.stored: dict[bytes, Item] = {}
+
+    def visit(self, items: list[Item], now: float = NOON) -> Decision:
+        found = candidates(tuple(items), now)
+        assert set(keys_of(found)) >= {candidate.id_key for candidate in found}
+        decision = decide(found, self.known, now=now, has_history=bool(self.known))
+        for change in decision.changes:
+            item_key = change.item_key
+            if change.kind == "renamed":
+                self.stored.pop(item_key)
+                self.known = {
+                    key: replace(memory, item_key=change.id_key) if memory.item_key == item_key else memory
+                    for key, memory in self.known.items()
+                }
+                item_key = change.id_key
+            self.stored[item_key] = change.item
+            for key in (change.id_key, *change.likenesses):
+                self.known[key] = Known(item_key, change.content_hash)
+        return decision
+
+
 def after(old: list[Item], new: list[Item], *, now: float = NOON) -> Decision:
-    """Decide on `new` when `old` is what earlier visits have stored."""
-    known: dict[bytes, bytes] = {}
-    for change in decide(candidates(tuple(old), now), {}, now=now, has_history=False).changes:
-        known |= dict.fromkeys(change.keys, change.content_hash)
-    return decide(candidates(tuple(new), now), known, now=now, has_history=bool(old))
+    """Decide on `new` when `old` is what an earlier visit has stored."""
+    memory = Memory()
+    if old:
+        memory.visit(old, now)
+    return memory.visit(new, now)
 
 
 def kinds(decision: Decision) -> list[str]:
@@ -88,9 +118,55 @@ def test_items_that_only_look_alike_are_all_kept() -> None:
 
 
 def test_one_id_for_different_things_is_no_id() -> None:
-    items = [replace(POST, external_id="0", url=f"http://one.example/{n}", title=f"T{n}") for n in range(3)]
-    assert kinds(after([], items)) == ["new"] * 3
-    assert kinds(after(items, items)) == []
+    """Also as the window moves on, when each of them is the first of its document for a while."""
+    items = [
+        replace(POST, external_id="same", url=f"http://one.example/{n}", title=f"T{n}") for n in range(9)
+    ]
+    memory = Memory()
+    for end in range(2, 10):
+        decision = memory.visit(items[max(end - 3, 0) : end][::-1])
+        assert kinds(decision) == (["new", "new"] if end == 2 else ["new"])
+    assert {item.title for item in memory.stored.values()} == {f"T{n}" for n in range(9)}
+
+
+def test_a_changed_scheme_of_ids_renames_each_to_its_own() -> None:
+    """Items with one title and one date are still told apart by their addresses."""
+    old = [replace(POST, external_id=f"old{n}", url=f"http://one.example/{n}") for n in range(3)]
+    memory = Memory()
+    memory.visit(old)
+    renamed = [replace(item, external_id=f"new{n}") for n, item in enumerate(old)]
+    assert kinds(memory.visit(renamed)) == ["renamed"] * 3
+    assert {item.external_id: item.url for item in memory.stored.values()} == {
+        f"new{n}": f"http://one.example/{n}" for n in range(3)
+    }
+    assert kinds(memory.visit(renamed)) == []
+    assert kinds(memory.visit(old)) == [], "and back again"
+
+
+def test_notes_without_title_or_address_are_told_apart_by_their_text() -> None:
+    """A day's second note must not be taken for the first, which has left the document."""
+    day = NOON - 86_400
+    notes = [Item(f"n{n}", content=TEXT.replace("one", str(n)), published_at=day) for n in range(3)]
+    memory = Memory()
+    for note in notes:
+        assert kinds(memory.visit([note])) == ["new"]
+    assert kinds(memory.visit([replace(notes[2], external_id="other")])) == ["renamed"]
+
+
+def test_a_recurring_post_is_new_each_time() -> None:
+    weekly = Item("w1", "http://one.example/threads/1", "Open thread", content=TEXT, published_at=NOON - 9e5)
+    again = replace(weekly, external_id="w2", url="http://one.example/threads/2", published_at=NOON - 3e5)
+    assert kinds(after([weekly], [again])) == ["new"]
+    undated = replace(weekly, published_at=None)
+    assert kinds(after([undated], [replace(again, published_at=None)])) == ["new"]
+
+
+def test_a_site_that_moves_everything_is_known_by_its_texts() -> None:
+    old = Item(
+        "http://old.example/2024/1", "http://old.example/2024/1", "T", content=TEXT, published_at=NOON - 500
+    )
+    new = replace(old, external_id="https://new.example/posts/t", url="https://new.example/posts/t")
+    assert kinds(after([old], [new])) == ["renamed"]
 
 
 def test_the_same_item_twice_in_a_document_is_one() -> None:
@@ -121,8 +197,10 @@ def test_dates_are_capped_and_invented_ones_are_marked(item: Item, expected: tup
 
 
 def test_keys_are_looked_up_for_everything_found() -> None:
-    found = candidates((POST, Item("undated", title="x")), NOON)
-    assert len(keys_of(found)) == 3, "an undated item with no text has no likeness"
+    found = candidates(
+        (POST, replace(POST, external_id="long", content=TEXT), Item("undated", title="x")), NOON
+    )
+    assert len(keys_of(found)) == 2 + 3 + 1, "an undated item with no text has no likeness"
 
 
 def test_lone_surrogates_do_not_break_identity() -> None:

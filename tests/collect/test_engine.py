@@ -13,9 +13,11 @@ from sqlalchemy import event, select
 from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.collect.engine import Engine
 from headwater.config import Settings, load_settings
+from headwater.errors import StoreError
 from headwater.model import Source
 from headwater.store.database import Store
 from headwater.store.items import list_items
+from headwater.store.queue import claim_sources, count_due
 from headwater.store.settings import set_setting
 from headwater.store.sources import get_source, list_sources, request_refresh
 from headwater.store.tables import collection_records
@@ -271,7 +273,7 @@ async def test_a_slow_host_delays_nobody_else(
             store,
             polite,
             clock=clock,
-            on_settled=lambda s: settled.setdefault(s.before.url, time.monotonic()),
+            on_settled=lambda s: settled.update({s.before.url: time.monotonic()}),
         ) as engine:
             began = time.monotonic()
             running = asyncio.create_task(engine.run())
@@ -427,3 +429,95 @@ async def test_gone_retires_the_source(
     assert reread(store, source).status == "retired"
     clock.advance(30 * 86_400)
     assert (await collect(store, settings, clock)).tally.visits == 0
+
+
+async def test_a_stop_is_bounded_even_when_every_slot_is_taken(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.collect.engine.STOP_SECONDS", 0.3)
+    origin.otherwise(Answer(fault="hang"))
+    ids = [add(store, origin.url(f"/{number}"), clock).id for number in range(6)]
+    for begin in ("run", "collect_sources"):
+        async with Engine(store, replace(settings, collector_concurrency=1), clock=clock) as engine:
+            seen = len(origin.requests)
+            running = asyncio.create_task(engine.run() if begin == "run" else engine.collect_sources(ids))
+            async with asyncio.timeout(10):
+                while len(origin.requests) == seen:
+                    await asyncio.sleep(0.01)
+            engine.stop()
+            async with asyncio.timeout(3):
+                assert await running is False
+        with store.reading() as connection:
+            assert [source.lease_until for source in list_sources(connection)] == [None] * 6
+            assert count_due(connection, clock()) == 6
+
+
+async def test_sources_asked_for_by_name_are_all_visited_however_long_the_line(
+    store: Store, settings: Settings, origin: Origin
+) -> None:
+    """Also when most of them wait longer than a lease lasts."""
+    real = FakeClock(time.time())
+    origin.otherwise(Answer(body=rss(1), delay=0.3))
+    ids = [add(store, origin.url(f"/{number}"), real).id for number in range(12)]
+    slow = replace(settings, collector_concurrency=1, visit_timeout_seconds=0.5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headwater.collect.engine.MIN_LEASE_MARGIN_SECONDS", 0.1)
+        async with Engine(store, slow) as engine, asyncio.timeout(30):
+            await engine.collect_sources(ids)
+    assert {source.fetch_count for source in list_all(store)} == {1}
+    assert (engine.tally.visits, engine.tally.failed, engine.tally.elsewhere) == (12, 0, 0)
+
+
+def list_all(store: Store) -> list[Source]:
+    with store.reading() as connection:
+        return list_sources(connection)
+
+
+async def test_a_source_that_another_collector_visits_is_counted_as_such(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    source = add(store, origin.url("/feed"), clock)
+    with store.writing() as connection:
+        claim_sources(connection, [source.id], now=clock(), lease_until=clock() + 60)
+    engine = await collect(store, settings, clock, source.id)
+    assert (engine.tally.visits, engine.tally.elsewhere) == (0, 1)
+    assert not origin.requests
+
+
+async def test_trouble_with_the_database_is_not_the_sources_fault(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise StoreError("the database {url} failed: {problem}", url="x", problem="a test")
+
+    origin.route("/feed", body=rss(1))
+    source = add(store, origin.url("/feed"), clock)
+    with monkeypatch.context() as patch:
+        patch.setattr("headwater.collect.visit.known_keys", fail)
+        async with Engine(store, settings, clock=clock) as engine:
+            running = asyncio.create_task(engine.run())
+            async with asyncio.timeout(10):
+                while not origin.requests:
+                    await asyncio.sleep(0.01)
+            engine.stop()
+            assert await running is True
+    stored = reread(store, source)
+    assert (stored.consecutive_failures, stored.fetch_count, stored.lease_until) == (0, 0, None)
+    await collect(store, settings, clock)
+    assert titles(store) == ["Post 1"]
+
+
+async def test_when_the_database_is_gone_the_engine_says_so_and_ends(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise StoreError("the database {url} failed: {problem}", url="x", problem="a test")
+
+    origin.otherwise(Answer(body=rss(1)))
+    for number in range(20):
+        add(store, origin.url(f"/{number}"), clock)
+    monkeypatch.setattr("headwater.collect.settler.settle", fail)
+    async with Engine(store, replace(settings, collector_concurrency=4), clock=clock) as engine:
+        with pytest.raises(StoreError, match="a test"):
+            async with asyncio.timeout(10):
+                await engine.run()

@@ -4,7 +4,15 @@ from sqlalchemy import Connection, delete, select
 
 from headwater.model import Enclosure, Item
 from headwater.store.database import Store
-from headwater.store.items import ItemChange, count_items, known_keys, list_items, write_items
+from headwater.store.items import (
+    ItemChange,
+    Known,
+    count_items,
+    known_keys,
+    list_items,
+    recent_times,
+    write_items,
+)
 from headwater.store.sources import add_source
 from headwater.store.tables import item_versions, items
 from tests.clock import NOON
@@ -16,7 +24,11 @@ def make_source(connection: Connection) -> int:
 
 def new(number: int, **fields: object) -> ItemChange:
     item = Item(f"id-{number}", title=f"Title {number}", **fields)  # type: ignore[arg-type]
-    return ItemChange("new", item, (bytes([number]) * 16,), b"hash-1", NOON + number)
+    return ItemChange("new", item, key(number), key(number), (key(100 + number),), b"hash-1", NOON + number)
+
+
+def key(number: int) -> bytes:
+    return bytes([number]) * 16
 
 
 def test_a_written_item_is_listed_with_all_its_fields(store: Store) -> None:
@@ -66,7 +78,7 @@ def test_newest_first_and_by_source(store: Store) -> None:
 
 
 def test_a_change_keeps_the_old_version(store: Store) -> None:
-    changed = ItemChange("changed", Item("id-1", title="Better"), (b"\x01" * 16,), b"hash-2", NOON)
+    changed = ItemChange("changed", Item("id-1", title="Better"), key(1), key(1), (), b"hash-2", NOON)
     with store.writing() as connection:
         source_id = make_source(connection)
         write_items(connection, [(source_id, (new(1),), NOON)])
@@ -74,25 +86,32 @@ def test_a_change_keeps_the_old_version(store: Store) -> None:
             write_items(connection, [(source_id, (changed,), NOON + 5)])
         (item,) = list_items(connection)
         (old,) = connection.execute(select(item_versions)).all()
-        assert known_keys(connection, source_id, [b"\x01" * 16]) == {b"\x01" * 16: b"hash-2"}
+        assert known_keys(connection, source_id, [key(1)]) == {key(1): Known(key(1), b"hash-2")}
     assert (item.title, item.version) == ("Better", 2)
     assert (old.title, old.version, old.replaced_at) == ("Title 1", 1, NOON + 5)
 
 
 def test_a_renamed_item_keeps_its_row(store: Store) -> None:
+    """Also when other items look the same: the row that changes is the one whose id it was."""
     renamed = ItemChange(
-        "renamed", Item("new-id", title="Title 1", published_at=NOON + 1), (b"\x09" * 16,), b"hash-1", NOON
+        "renamed", Item("new-id", "https://new.example/1", "Title 1"), key(9), key(1), (), b"hash-1", NOON
     )
+    changed = ItemChange("changed", Item("id-1", title="Later"), key(1), key(9), (), b"hash-2", NOON)
     with store.writing() as connection:
         source_id = make_source(connection)
-        write_items(connection, [(source_id, (new(1, published_at=NOON + 1),), NOON)])
+        write_items(connection, [(source_id, (new(1), new(2, url="https://old.example/1")), NOON)])
         write_items(connection, [(source_id, (renamed,), NOON)])
-        (item,) = list_items(connection)
-        assert item.external_id == "new-id"
-        assert set(known_keys(connection, source_id, [b"\x01" * 16, b"\x09" * 16])) == {
-            b"\x01" * 16,
-            b"\x09" * 16,
+        stored = {item.id: (item.external_id, item.title, item.url) for item in list_items(connection)}
+        assert stored == {
+            1: ("new-id", "Title 1", "https://new.example/1"),
+            2: ("id-2", "Title 2", "https://old.example/1"),
         }
+        known = known_keys(connection, source_id, [key(1), key(9), key(101)])
+        assert {known_key: memory.item_key for known_key, memory in known.items()} == dict.fromkeys(
+            (key(1), key(9), key(101)), key(9)
+        ), "its old id and its likeness are other names for it now"
+        write_items(connection, [(source_id, (changed,), NOON)])
+        assert {item.id: item.title for item in list_items(connection)}[1] == "Later"
 
 
 def test_what_was_seen_outlives_the_item(store: Store) -> None:
@@ -100,13 +119,12 @@ def test_what_was_seen_outlives_the_item(store: Store) -> None:
         source_id = make_source(connection)
         write_items(connection, [(source_id, (new(1),), NOON)])
         connection.execute(delete(items))
-        assert known_keys(connection, source_id, [b"\x01" * 16]) == {b"\x01" * 16: b"hash-1"}
+        assert known_keys(connection, source_id, [key(1)]) == {key(1): Known(key(1), b"hash-1")}
 
 
 def test_text_no_database_takes_is_mended(store: Store) -> None:
-    evil = ItemChange(
-        "new", Item("a\x00b", title="nul\x00 and \ud800", categories=("\ud800",)), (b"\x01" * 16,), b"h", NOON
-    )
+    item = Item("a\x00b", title="nul\x00 and \ud800", categories=("\ud800",))
+    evil = ItemChange("new", item, key(1), key(1), (), b"h", NOON)
     with store.writing() as connection:
         source_id = make_source(connection)
         write_items(connection, [(source_id, (evil,), NOON)])
@@ -119,6 +137,25 @@ def test_more_keys_than_a_statement_takes(store: Store) -> None:
     keys = [number.to_bytes(16, "big") for number in range(40_000)]
     with store.writing() as connection:
         source_id = make_source(connection)
-        change = ItemChange("new", Item("x"), (keys[-1],), b"h", NOON)
+        change = ItemChange("new", Item("x"), keys[-1], keys[-1], (), b"h", NOON)
         write_items(connection, [(source_id, (change,), NOON)])
-        assert known_keys(connection, source_id, keys) == {keys[-1]: b"h"}
+        assert known_keys(connection, source_id, keys) == {keys[-1]: Known(keys[-1], b"h")}
+
+
+def test_an_id_too_long_for_an_index_is_stored(store: Store) -> None:
+    long = Item("".join(str(number) for number in range(5_000)))
+    with store.writing() as connection:
+        source_id = make_source(connection)
+        write_items(
+            connection, [(source_id, (ItemChange("new", long, key(1), key(1), (), b"h", NOON),), NOON)]
+        )
+        assert list_items(connection)[0].external_id == long.external_id
+
+
+def test_recent_times(store: Store) -> None:
+    with store.writing() as connection:
+        source_id = make_source(connection)
+        changes = (new(1, published_at=NOON + 1), new(2), new(3, published_at=NOON + 3))
+        write_items(connection, [(source_id, changes, NOON)])
+        assert recent_times(connection, source_id, 10) == [NOON + 1, NOON + 3]
+        assert recent_times(connection, source_id, 1) == [NOON + 3]

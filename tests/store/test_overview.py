@@ -15,7 +15,7 @@ def test_overview(store: Store) -> None:
             make(connection, name)
         first, second, _ = claim(connection)
         changes = [
-            ItemChange("new", Item(str(age)), (bytes([age]) * 16,), b"h", NOON - 60 * age - 1)
+            ItemChange("new", Item(str(age)), bytes([age]), bytes([age]), (), b"h", NOON - 60 * age - 1)
             for age in (0, 0, 59, 61)
         ]
         settle(

@@ -33,7 +33,7 @@ def make(connection: Connection, name: str, now: float = NOON) -> Source:
 
 
 def claim(connection: Connection, now: float = NOON, limit: int = 10) -> list[Source]:
-    return claim_due(connection, now=now, lease_until=now + 100, limit=limit)
+    return claim_due(connection, limit, now=now, lease_until=now + 100)
 
 
 def done(
@@ -85,11 +85,12 @@ def test_a_settlement_after_the_lease_passed_on_changes_nothing(store: Store) ->
         make(connection, "one")
         (dead,) = claim(connection)
         (alive,) = claim(connection, NOON + 100)
-        item = ItemChange("new", Item("ghost"), (b"k" * 16,), b"h", NOON)
+        item = ItemChange("new", Item("ghost"), b"k" * 16, b"k" * 16, (), b"h", NOON)
         assert settle(connection, [done(dead, NOON, Plan(NOON + 1), [item])]) == set()
         assert list_items(connection) == []
-        assert settle(connection, [done(alive, NOON + 101, Plan(NOON + 200))]) == {alive.id}
-        assert settle(connection, [done(alive, NOON + 101, Plan(NOON + 200))]) == set(), "settled once"
+        assert settle(connection, [done(alive, NOON + 101, Plan(NOON + 200))]) == {(alive.id, 2)}
+        again = settle(connection, [done(alive, NOON + 101, Plan(NOON + 200))])
+        assert again == {(alive.id, 2)}, "its answer was lost, say: it is settled, and not written twice"
         assert get_source(connection, alive.id).fetch_count == 1
 
 
@@ -114,11 +115,63 @@ def test_released_sources_are_due_at_once(store: Store) -> None:
     with store.writing() as connection:
         make(connection, "one")
         claimed = claim(connection)
-        release(connection, [(source, NOON) for source in claimed])
+        release(connection, claimed)
         (again,) = claim(connection)
         assert again.lease_no == 2
-        release(connection, [(source, NOON) for source in claimed])
+        release(connection, claimed)
         assert claim(connection, NOON + 1) == [], "a lease that passed on is not ours to give back"
+
+
+def test_released_sources_keep_their_place_in_line(store: Store) -> None:
+    with store.writing() as connection:
+        for name in ("planned", "retired", "asked"):
+            make(connection, name)
+        claimed = claim(connection)
+        settle(
+            connection,
+            [
+                done(claimed[0], NOON, Plan(NOON + 9000)),
+                done(claimed[1], NOON, Plan(NOON + 9000), status="retired"),
+                done(claimed[2], NOON, Plan(NOON + 9000)),
+            ],
+        )
+        make(connection, "new")
+        request_refresh(connection, [claimed[2].id], NOON + 1)
+        ids = [source.id for source in claimed] + [claimed[2].id + 1]
+        release(connection, claim_sources(connection, ids, now=NOON + 2, lease_until=NOON + 50))
+        assert names(claim(connection, NOON + 3)) == ["asked", "new"]
+
+
+def test_a_source_that_must_wait_is_due_when_it_is_told(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        claimed = claim(connection)
+        release(connection, claimed, {claimed[0].id: NOON + 7})
+        assert claim(connection, NOON + 6) == []
+        assert names(claim(connection, NOON + 7)) == ["one"]
+
+
+def test_a_refresh_outlives_a_lease_that_ran_out(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (slow,) = claim(connection)
+        request_refresh(connection, None, NOON + 200)
+        settle(connection, [done(slow, NOON, Plan(NOON + 9000))])
+        assert names(claim(connection, NOON + 202)) == ["one"], (
+            "that visit had begun before the refresh was asked for"
+        )
+
+
+def test_two_claims_of_one_source_in_one_group(store: Store) -> None:
+    """A worker that slept through its lease may claim its own source again and settle both visits together."""
+    for order in ((0, 1), (1, 0)):
+        with store.writing() as connection:
+            source = make(connection, f"one{order[0]}")
+            (stale,) = claim_sources(connection, [source.id], now=NOON, lease_until=NOON + 1)
+            (fresh,) = claim_sources(connection, [source.id], now=NOON + 2, lease_until=NOON + 9)
+            both = [done(stale, NOON, Plan(NOON + 50)), done(fresh, NOON + 3, Plan(NOON + 60))]
+            assert settle(connection, [both[position] for position in order]) == {(source.id, 2)}
+            assert get_source(connection, source.id).next_fetch_at == NOON + 60
 
 
 def test_paused_and_removed_sources_leave_the_line(store: Store) -> None:
@@ -146,7 +199,7 @@ def test_a_refresh_asked_for_during_a_visit_comes_after_it(store: Store) -> None
         (source,) = claim(connection)
         assert request_refresh(connection, None, NOON + 1) == 1
         assert claim(connection, NOON + 2) == [], "one visit at a time"
-        settle(connection, [done(source, NOON + 3, Plan(NOON + 5000))])
+        settle(connection, [done(source, NOON, Plan(NOON + 5000))])
         assert names(claim(connection, NOON + 3)) == ["one"]
 
 

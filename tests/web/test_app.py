@@ -26,7 +26,7 @@ def fill(store: Store, **fields: str) -> None:
     with store.writing() as connection:
         source = add_source(connection, name=EVIL, type="rss.feed", url="https://one.example/", now=NOON)
         item = Item("1", title=EVIL, **fields)  # type: ignore[arg-type]
-        write_items(connection, [(source.id, (ItemChange("new", item, (b"k",), b"h", NOON),), NOON)])
+        write_items(connection, [(source.id, (ItemChange("new", item, b"k", b"k", (), b"h", NOON),), NOON)])
 
 
 def test_the_page_shows_what_is_there(browser: TestClient, store: Store) -> None:

@@ -62,7 +62,7 @@ def parse(
 
 
 async def _fetch_feed(session: Session, url: str) -> "Feed":
-    from headwater.collect.engine import make_fetcher
+    from headwater.collect.surroundings import make_fetcher
     from headwater.fetch.message import Request
     from headwater.formats.feed import parse as parse_feed
 
@@ -79,7 +79,7 @@ def discover(
     from headwater.collect.adding import read_url
     from headwater.collect.discovery import FoundFeed
     from headwater.collect.discovery import discover as find
-    from headwater.collect.engine import make_fetcher
+    from headwater.collect.surroundings import make_fetcher
 
     session: Session = context.obj
 

@@ -37,15 +37,15 @@ def add(
     json: Json = False,
 ) -> None:
     from headwater.collect.adding import add_and_visit, add_unvisited, read_new_source
-    from headwater.collect.engine import Engine
+    from headwater.collect.surroundings import make_fetcher, read_surroundings
 
     session: Session = context.obj
     wanted = read_new_source(url, type_name, _read_assignments(config or []), name, folder)
     with session.open_store() as store:
 
         async def visit() -> Source:
-            async with Engine(store, session.settings) as engine:
-                return await add_and_visit(wanted, await engine.surroundings())
+            async with make_fetcher(session.settings) as fetcher:
+                return await add_and_visit(wanted, await read_surroundings(store, session.settings, fetcher))
 
         if check:
             added = asyncio.run(visit())

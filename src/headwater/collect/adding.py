@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from sqlalchemy import Connection
 
 from headwater.collect.decide import candidates
-from headwater.collect.visit import Surroundings, successful_settlement, too_slow
+from headwater.collect.surroundings import Surroundings
+from headwater.collect.visit import successful_settlement, too_slow
 from headwater.collectors.base import Collector, Harvest, SourceConfig, read_config
 from headwater.collectors.types import SourceType, collector_of, find_type
 from headwater.errors import InputError, ParseError, VisitError

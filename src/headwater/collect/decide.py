@@ -1,8 +1,9 @@
 """Which of the items a visit brought are new, changed, or old under a new id. Pure.
 
-An item is recognised by two hashes: one of its id, and one of its likeness (address without scheme and host,
-title, and date or text). The second catches publishers who change all their ids or move house: what looks the
-same in every respect is the same item. Identity errs on the side of a second copy, never of a lost item.
+An item is recognised by the hash of its id. Publishers change all their ids, or move house; so it has up to two
+more hashes, of its likeness: one of address (without scheme and host), title and date, and one of title, text
+and date (undated: address). What is alike in all of that is the same item under a new id, unless its owner is
+still there under its own. Identity errs on the side of a second copy, never of a lost item.
 """
 
 from collections.abc import Mapping
@@ -11,14 +12,14 @@ from hashlib import blake2b
 from urllib.parse import urlsplit
 
 from headwater.model import Item
-from headwater.store.items import ChangeKind, ItemChange
+from headwater.store.items import ChangeKind, ItemChange, Known
 
 HASH_BYTES = 16
 STAMP_BYTES = 8
 FUTURE_SECONDS = 86_400.0  # a date further ahead than any time zone explains is not believed
 OLDEST_DATE = 0.0
 FRESH_SECONDS = 120.0  # an `updated` this close to our visit was most likely made by it
-TELLING_CHARACTERS = 80  # an undated item with less text than this has no likeness
+TELLING_CHARACTERS = 80  # a text shorter than this says little about which item it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,8 @@ class Candidate:
 
     item: Item
     id_key: bytes
-    likeness: bytes | None  # None: too little to go by
+    likenesses: tuple[bytes, ...]
     content_hash: bytes
-
-    @property
-    def keys(self) -> tuple[bytes, ...]:
-        return (self.id_key,) if self.likeness is None else (self.id_key, self.likeness)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class Decision:
 
     @property
     def new_count(self) -> int:
-        return sum(change.kind == "new" for change in self.changes)
+        return len(self.item_times)
 
     @property
     def updated_count(self) -> int:
@@ -52,50 +49,70 @@ class Decision:
 
 def candidates(items: tuple[Item, ...], now: float) -> list[Candidate]:
     """The items with their keys, each once, in the publisher's order."""
-    generated = _generated_stamp(items, now)
+    generated = _generated_stamp(items)
+    shared = _shared_ids(items)
     found: dict[bytes, Candidate] = {}
     for item in items:
+        if item.url and item.external_id in shared:
+            item = replace(item, external_id=item.url)
         candidate = _candidate(item, generated, now)
-        twin = found.get(candidate.id_key)
-        if twin is not None and item.url and item.url != twin.item.url:
-            # One id for different things is no id; the address tells them apart.
-            candidate = _candidate(replace(item, external_id=item.url), generated, now)
         found.setdefault(candidate.id_key, candidate)
     return list(found.values())
 
 
 def keys_of(found: list[Candidate]) -> list[bytes]:
     """Everything to look up before deciding."""
-    return [key for candidate in found for key in candidate.keys]
+    return [key for candidate in found for key in (candidate.id_key, *candidate.likenesses)]
 
 
 def decide(
-    found: list[Candidate], known: Mapping[bytes, bytes], *, now: float, has_history: bool
+    found: list[Candidate], known: Mapping[bytes, Known], *, now: float, has_history: bool
 ) -> Decision:
-    """Compare what was found with what is known (content hash by key)."""
-    # A likeness whose owner is here under its own id belongs to that one; the other is a new item that looks alike.
-    taken = {candidate.likeness for candidate in found if candidate.id_key in known}
+    """Compare what was found with what is known."""
+    # The items that are here under an id of their own: nobody else can be them.
+    taken = {known[candidate.id_key].item_key for candidate in found if candidate.id_key in known}
     changes: list[ItemChange] = []
     times: list[float] = []
-    recognised = 0
     for candidate in found:
         kind: ChangeKind | None = None
-        if candidate.id_key in known:
-            if _differs(known[candidate.id_key], candidate.content_hash):
+        item_key = candidate.id_key
+        if (memory := known.get(candidate.id_key)) is not None:
+            item_key = memory.item_key
+            if _differs(memory.content_hash, candidate.content_hash):
                 kind = "changed"
-        elif candidate.likeness in known and candidate.likeness not in taken:
-            kind = "renamed"
+        elif (owner := _owner(candidate, known, taken)) is not None:
+            kind, item_key = "renamed", owner
+            taken.add(owner)
         else:
             kind = "new"
-        recognised += kind != "new"
         if kind is None:
             continue
         item_at, invented = item_time(candidate.item, now)
-        keys = candidate.keys if kind == "new" else (candidate.id_key,)
-        changes.append(ItemChange(kind, candidate.item, keys, candidate.content_hash, item_at, invented))
+        changes.append(
+            ItemChange(
+                kind,
+                candidate.item,
+                candidate.id_key,
+                item_key,
+                candidate.likenesses if kind == "new" else (),
+                candidate.content_hash,
+                item_at,
+                invented,
+            )
+        )
         if kind == "new":
             times.append(item_at)
+    recognised = len(found) - len(times)
     return Decision(tuple(changes), tuple(times), has_history and bool(found) and recognised == 0)
+
+
+def _owner(candidate: Candidate, known: Mapping[bytes, Known], taken: set[bytes]) -> bytes | None:
+    """The item that a candidate with an unknown id must be, by its likeness."""
+    for likeness in candidate.likenesses:
+        memory = known.get(likeness)
+        if memory is not None and memory.item_key not in taken:
+            return memory.item_key
+    return None
 
 
 def item_time(item: Item, now: float) -> tuple[float, bool]:
@@ -108,19 +125,42 @@ def item_time(item: Item, now: float) -> tuple[float, bool]:
 
 def _candidate(item: Item, generated: float | None, now: float) -> Candidate:
     id_key = _hash("id", _without_scheme(item.external_id))
-    return Candidate(item, id_key, _likeness(item), _content_hash(item, generated, now))
+    return Candidate(item, id_key, _likenesses(item), _content_hash(item, generated, now))
 
 
-def _likeness(item: Item) -> bytes | None:
-    parts = urlsplit(item.url) if item.url and _is_url(item.url) else None
-    place = f"{parts.path.rstrip('/')}?{parts.query}" if parts else ""
-    if item.published_at is not None:
-        sign = str(round(item.published_at))
-    else:
-        sign = f"{item.content or ''}\0{item.summary or ''}"
-        if len(sign) < TELLING_CHARACTERS:
-            return None
-    return _hash("likeness", place, " ".join(item.title.split()), sign)
+def _likenesses(item: Item) -> tuple[bytes, ...]:
+    title = " ".join(item.title.split())
+    place = _place(item.url)
+    date = "" if item.published_at is None else str(round(item.published_at))
+    text = f"{item.content or ''}\0{item.summary or ''}"
+    found = []
+    if title and place and date:
+        found.append(_hash("place", place, title, date))
+    if len(text) > TELLING_CHARACTERS and (date or place):
+        found.append(_hash("text", title, text, date or place))
+    return tuple(found)
+
+
+def _place(url: str | None) -> str:
+    """The part of an address that stays when its site moves; nothing for a front page."""
+    if not url or not _is_url(url):
+        return ""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    path = parts.path.rstrip("/")
+    return f"{path}?{parts.query}" if path or parts.query else ""
+
+
+def _shared_ids(items: tuple[Item, ...]) -> set[str]:
+    """Ids that stand for different addresses in one document: no ids at all."""
+    urls: dict[str, str] = {}
+    shared: set[str] = set()
+    for item in items:
+        if item.url and urls.setdefault(item.external_id, item.url) != item.url:
+            shared.add(item.external_id)
+    return shared
 
 
 def _content_hash(item: Item, generated: float | None, now: float) -> bytes:
@@ -141,7 +181,7 @@ def _differs(known: bytes, found: bytes) -> bool:
     return old != new and any(old) and any(new)
 
 
-def _generated_stamp(items: tuple[Item, ...], now: float) -> float | None:
+def _generated_stamp(items: tuple[Item, ...]) -> float | None:
     """The one `updated` that a generator stamps on every item, which says nothing about any of them."""
     stamps = [item.updated_at for item in items if item.updated_at is not None]
     if len(stamps) > 1 and len(set(stamps)) == 1:

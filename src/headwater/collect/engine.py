@@ -3,7 +3,7 @@
     claim (batch) → lanes (by host) → COLLECTOR_CONCURRENCY visits → settler (group commit)
 
 Every stage waits for the next, so memory does not grow with the backlog. Stopping means: claim nothing more, let
-what runs end, give the rest back.
+what runs end within STOP_SECONDS, give the rest back.
 """
 
 import asyncio
@@ -13,21 +13,18 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from headwater import __version__
 from headwater.collect.lanes import Lanes
-from headwater.collect.planning import Planner
+from headwater.collect.patience import patiently
 from headwater.collect.settler import Settler
-from headwater.collect.visit import Surroundings, failed_settlement, internal_failure, visit
-from headwater.collectors.types import intervals_by_type
+from headwater.collect.surroundings import Surroundings, make_fetcher, read_surroundings
+from headwater.collect.visit import failed_settlement, internal_failure, visit
 from headwater.config import Settings
 from headwater.errors import StoreError
-from headwater.fetch.client import Fetcher
 from headwater.model import Source
 from headwater.store.database import Store
 from headwater.store.queue import Settlement, claim_due, claim_sources, next_due_at, release
-from headwater.store.settings import interval_settings
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +34,10 @@ LEASE_MARGIN = (
 )
 MIN_LEASE_MARGIN_SECONDS = 5.0
 STOP_SECONDS = 30.0
-POLL_SECONDS = 0.2
 LOOK_SECONDS = 1.0
-RETRY_SECONDS = 2.0
 MIN_SLEEP_SECONDS = 0.02
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -53,6 +50,7 @@ class Tally:
     skipped: int = 0
     items_new: int = 0
     items_updated: int = 0
+    elsewhere: int = 0  # asked for by name, but being visited by another collector
     failures: list[tuple[Source, str]] = field(default_factory=list)
 
     def add(self, settlement: Settlement) -> None:
@@ -90,10 +88,11 @@ class Engine:
         self._visits: dict[asyncio.Task[None], Source] = {}
         self._world: Surroundings | None = None
         self._settler: Settler | None = None
+        self._given_back: deque[int] = deque()  # ids of sources that were claimed but not visited
         self._late_until = 0.0  # when the last source that was told to come back later is due
-        self._wake = asyncio.Event()
-        self._room = asyncio.Event()
-        self._stopping = False
+        self._wake = asyncio.Event()  # something may be due
+        self._progress = asyncio.Event()  # a visit has ended
+        self._stopping_since: float | None = None
 
     async def __aenter__(self) -> Self:
         await self._fetcher.__aenter__()
@@ -110,11 +109,21 @@ class Engine:
         """Look for due sources now."""
         self._wake.set()
 
+    @property
+    def _stopping(self) -> bool:
+        return self._stopping_since is not None
+
     def stop(self) -> None:
         """Claim nothing more; what is under way may end, within a limit."""
-        self._stopping = True
+        if self._stopping_since is None:
+            self._stopping_since = time.monotonic()
         self._wake.set()
-        self._room.set()
+        self._progress.set()
+
+    def _stop_seconds_left(self) -> float:
+        if self._stopping_since is None:
+            return STOP_SECONDS
+        return self._stopping_since + STOP_SECONDS - time.monotonic()
 
     async def collect_due(self) -> bool:
         """Visit everything that is due, once. False when a stop had to cut visits short."""
@@ -132,15 +141,18 @@ class Engine:
         waiting = deque(source_ids)
 
         async def work() -> None:
-            while waiting and await self._has_room():
-                part = [waiting.popleft() for _ in range(min(BATCH, len(waiting)))]
-                now = self._clock()
-                claimed = await self._store.write(
-                    claim_sources, part, now=now, lease_until=self._lease_end(now)
-                )
-                waiting.extend(source.id for source in await self._line_up(claimed))
-                if len(waiting) == len(part):  # all of them wait for their hosts
-                    await asyncio.sleep(POLL_SECONDS)
+            while not self._stopping:
+                waiting.extend(self._given_back)
+                self._given_back.clear()
+                if waiting and await self._has_room():
+                    part = [waiting.popleft() for _ in range(min(self._claim_limit(), len(waiting)))]
+                    claimed = await self._claim(claim_sources, part)
+                    self.tally.elsewhere += len(part) - len(claimed)
+                    await self._line_up(claimed)
+                elif not self._visits:
+                    return
+                if not waiting or self._given_back:
+                    await self._next_progress()
 
         return await self._work(work)
 
@@ -149,22 +161,16 @@ class Engine:
 
         async def work() -> None:
             while not self._stopping:
-                try:
-                    # Made anew every round: intervals set in the database take effect at once.
-                    self._world = await self.surroundings()
-                    await self._claim_until_none()
-                    await self._sleep()
-                except StoreError as error:
-                    if not error.passing:
-                        raise
-                    log.warning("%s; trying again in %g s", error, RETRY_SECONDS)
-                    await asyncio.sleep(RETRY_SECONDS)
+                # Made anew every round: intervals set in the database take effect at once.
+                self._world = await self._patiently(self._surroundings)
+                await self._claim_until_none()
+                await self._sleep()
 
         return await self._work(work)
 
     async def _work(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Run `work` with a settler beside it, then let every visit end and every result be committed."""
-        self._world = world = await self.surroundings()
+        self._world = world = await self._patiently(self._surroundings)
         self._settler = settler = Settler(
             self._store,
             expecting=lambda: bool(self._visits),
@@ -172,35 +178,40 @@ class Engine:
             on_refused=lambda settlement, error: failed_settlement(
                 settlement.before, internal_failure(str(error)), world, settlement.visit.started_at
             ),
+            give_up=lambda: self._stop_seconds_left() <= 0,
         )
         settling = asyncio.create_task(settler.run())
         working = asyncio.ensure_future(work())
         try:
             # If the settler dies, the database is gone for good: its error is the one to raise.
             await asyncio.wait((working, settling), return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                working.result()
-            else:
-                settling.result()
-            return await self._drain()
+            failed = working.exception() if working.done() else None
+            in_time = await self._drain(settling)
+            if failed is not None:
+                raise failed
+            return in_time
         finally:
             working.cancel()
             for task in self._visits:
                 task.cancel()
-            if not settling.done():
-                await settler.finish()
-                await settling
+            await settler.finish()
+            await settling
 
-    async def surroundings(self) -> Surroundings:
-        """What a visit needs, with the intervals in force now."""
-        stored = await self._store.read(interval_settings)
-        intervals = intervals_by_type(self._settings.fetch_intervals, stored)
-        return Surroundings(
-            store=self._store,
-            fetcher=self._fetcher,
-            planner=Planner(intervals, self._rng),
-            clock=self._clock,
-            timeout_seconds=self._settings.visit_timeout_seconds,
+    async def _surroundings(self) -> Surroundings:
+        return await read_surroundings(
+            self._store, self._settings, self._fetcher, clock=self._clock, rng=self._rng
+        )
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        return await patiently(work, give_up=lambda: self._stopping)
+
+    def _claim_limit(self) -> int:
+        return min(BATCH, 2 * self._settings.collector_concurrency)
+
+    async def _claim(self, claim: Callable[..., list[Source]], *which: object) -> list[Source]:
+        now = self._clock()
+        return await self._patiently(
+            lambda: self._store.write(claim, *which, now=now, lease_until=self._lease_end(now))
         )
 
     def _lease_end(self, now: float) -> float:
@@ -208,32 +219,34 @@ class Engine:
         return now + longest + max(LEASE_MARGIN * longest, MIN_LEASE_MARGIN_SECONDS)
 
     async def _claim_until_none(self) -> None:
-        limit = min(BATCH, 2 * self._settings.collector_concurrency)
         while await self._has_room():
-            now = self._clock()
-            claimed = await self._store.write(
-                claim_due, now=now, lease_until=self._lease_end(now), limit=limit
-            )
+            claimed = await self._claim(claim_due, self._claim_limit())
             if not claimed:
                 return
             await self._line_up(claimed)
 
     async def _has_room(self) -> bool:
         """Wait until more sources can be used; False when it is time to stop."""
-        if self._lanes.ready >= self._settings.collector_concurrency:
-            self._room.clear()
-            await self._room.wait()
+        while not self._stopping and self._lanes.ready >= self._settings.collector_concurrency:
+            await self._next_progress()
         return not self._stopping
 
-    async def _line_up(self, claimed: list[Source]) -> list[Source]:
-        """Give every source its visit as slots and hosts come free; answers those sent away for now."""
-        late = self._lanes.add(claimed)
+    async def _next_progress(self) -> None:
+        self._progress.clear()
+        if self._visits and not self._stopping:
+            await self._progress.wait()
+
+    async def _line_up(self, claimed: list[Source]) -> None:
+        """Give every source its visit as slots and hosts come free; send those away whose host's line is full."""
+        in_flight = {source.id for source in self._visits.values()}
+        late = self._lanes.add(source for source in claimed if source.id not in in_flight)
         self._fill_slots()
         if late:
             now = self._clock()
-            self._late_until = max(self._late_until, *(now + seconds for _, seconds in late))
-            await self._store.write(release, [(source, now + seconds) for source, seconds in late])
-        return [source for source, _ in late]
+            due_at = {source.id: now + seconds for source, seconds in late}
+            self._late_until = max(self._late_until, *due_at.values())
+            self._given_back.extend(due_at)
+            await self._patiently(lambda: self._store.write(release, [source for source, _ in late], due_at))
 
     def _fill_slots(self) -> None:
         while not self._stopping and len(self._visits) < self._settings.collector_concurrency:
@@ -243,8 +256,6 @@ class Engine:
             task = asyncio.create_task(self._visit(source))
             self._visits[task] = source
             task.add_done_callback(self._ended)
-        if self._lanes.ready < self._settings.collector_concurrency:
-            self._room.set()
 
     async def _visit(self, source: Source) -> None:
         assert self._world is not None and self._settler is not None  # noqa: S101 - set by _work
@@ -253,17 +264,26 @@ class Engine:
             lease_left = (source.lease_until or 0) - self._clock()
             if lease_left < self._settings.visit_timeout_seconds:
                 # It has waited so long that the visit might outlast the lease.
-                await self._store.write(release, [(source, self._clock())])
+                await self._give_back(source)
             else:
                 await self._settler.put(await visit(source, self._world))
+        except StoreError as error:
+            # No fault of the source's: it is due again as it was.
+            log.warning("source %s: %s", source.id, error)
+            await self._give_back(source)
         finally:
             self._lanes.done(source, time.monotonic() - started)
 
+    async def _give_back(self, source: Source) -> None:
+        await self._patiently(lambda: self._store.write(release, [source]))
+        self._given_back.append(source.id)
+
     def _ended(self, task: asyncio.Task[None]) -> None:
-        del self._visits[task]
+        source = self._visits.pop(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("a visit ended with an error of our own", exc_info=error)
+            log.error("source %s: a visit ended with an error of our own", source.id, exc_info=error)
         self._fill_slots()
+        self._progress.set()
 
     def _settled(self, settlement: Settlement) -> None:
         self.tally.add(settlement)
@@ -278,7 +298,7 @@ class Engine:
         until = self._clock() + self._settings.collector_tick
         while not self._stopping:
             now = self._clock()
-            first = await self._store.read(next_due_at)
+            first = await self._patiently(lambda: self._store.read(next_due_at))
             if first is not None and first <= now:
                 break
             wait = min(until - now, LOOK_SECONDS, first - now if first is not None else LOOK_SECONDS)
@@ -291,33 +311,23 @@ class Engine:
                 continue
         self._wake.clear()
 
-    async def _drain(self) -> bool:
+    async def _drain(self, settling: asyncio.Task[None]) -> bool:
         """Wait for running visits; after a stop, no longer than STOP_SECONDS, then give their leases back."""
-        while self._visits and not self._stopping:
-            await asyncio.wait(self._visits, timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        while self._visits and not settling.done() and self._stop_seconds_left() > 0:
+            await asyncio.wait(
+                (*self._visits, settling),
+                timeout=min(self._stop_seconds_left(), LOOK_SECONDS),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        if settling.done():
+            settling.result()
         unbegun = self._lanes.clear()
-        if self._visits:
-            await asyncio.wait(self._visits, timeout=STOP_SECONDS)
         late = dict(self._visits)
         for task in late:
             task.cancel()
         if late:
             await asyncio.wait(late)
-        now = self._clock()
         left_over = [*unbegun, *late.values()]
         if left_over:
-            await self._store.write(release, [(source, now) for source in left_over])
+            await self._store.write(release, left_over)
         return not late
-
-
-def make_fetcher(settings: Settings) -> Fetcher:
-    """The fetch door as the settings want it."""
-    contact = f" (+{settings.contact_url})" if settings.contact_url else ""
-    return Fetcher(
-        user_agent=f"Headwater/{__version__}{contact}",
-        allow=settings.allow_hosts,
-        host_concurrency=settings.host_concurrency,
-        host_spacing_seconds=settings.host_spacing_seconds,
-        max_bytes=settings.max_body_megabytes * 1_000_000,
-        proxy=settings.proxy,
-    )

@@ -3,42 +3,32 @@
     claimed source → collector (fetch, parse) → what is known of these items → decide → plan → Settlement
 
 A visit touches nothing but the network and one read of the database; the settlement is committed by whoever
-asked for the visit. It never raises for what a source does: every failure becomes part of the settlement.
+asked for the visit. It never raises for what a source does: every failure becomes part of the settlement. Only a
+StoreError passes through, for that is no fault of the source's.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from headwater.collect.decide import Candidate, candidates, decide, keys_of
 from headwater.collect.planning import Planner
+from headwater.collect.surroundings import Surroundings
 from headwater.collectors.base import Harvest, read_config
 from headwater.collectors.types import collector_of
-from headwater.errors import FailureKind, FetchError, HeadwaterError, VisitError
-from headwater.fetch.client import Fetcher
+from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, VisitError
 from headwater.model import Observation, Source, SourceMetadata, Visit
-from headwater.store.database import Store
-from headwater.store.items import known_keys
+from headwater.store.items import Known, known_keys
 from headwater.store.queue import Settlement
 
 log = logging.getLogger(__name__)
 
+MANY_ITEMS = 500
 POSTPONE_SECONDS = 60.0
 MOVED_AFTER = 3  # visits in a row that were sent to the same new address for good
 
 _warned_types: set[str] = set()
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What visits need of the world."""
-
-    store: Store
-    fetcher: Fetcher
-    planner: Planner
-    clock: Callable[[], float]
-    timeout_seconds: float
 
 
 async def visit(source: Source, world: Surroundings) -> Settlement:
@@ -58,6 +48,8 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
         return failed_settlement(source, error, world, started_at)
     except TimeoutError:
         return failed_settlement(source, too_slow(world.timeout_seconds), world, started_at)
+    except StoreError:
+        raise  # ours, not the source's
     except HeadwaterError as error:
         return failed_settlement(source, internal_failure(error.render("en")), world, started_at)
     except Exception as error:
@@ -79,7 +71,10 @@ def internal_failure(problem: str) -> VisitError:
 
 async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, started_at: float) -> Settlement:
     now = world.clock()
-    found = candidates(harvest.items, now)
+    if len(harvest.items) > MANY_ITEMS:  # hashing them all would hold up every other visit
+        found = await asyncio.to_thread(candidates, harvest.items, now)
+    else:
+        found = candidates(harvest.items, now)
     known = await world.store.read(known_keys, source.id, keys_of(found)) if found else {}
     return successful_settlement(source, harvest, found, known, world.planner, started_at, now)
 
@@ -88,7 +83,7 @@ def successful_settlement(
     source: Source,
     harvest: Harvest,
     found: list[Candidate],
-    known: Mapping[bytes, bytes],
+    known: Mapping[bytes, Known],
     planner: Planner,
     started_at: float,
     now: float,

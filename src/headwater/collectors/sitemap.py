@@ -1,16 +1,23 @@
 """`web.sitemap`: the pages a sitemap lists, each an item named after its address.
 
 An index is followed one level down, its most recently changed children first and at most MAX_CHILDREN of them.
+It is asked for anew each time: that it is unchanged does not say that its children are.
 """
 
+import asyncio
+import logging
 from dataclasses import replace
 from datetime import UTC, datetime
 from urllib.parse import unquote, urlsplit
 
 from headwater.collectors.base import Harvest, SourceConfig, request_for
+from headwater.errors import VisitError
 from headwater.fetch.client import Fetcher
+from headwater.fetch.message import Response
 from headwater.formats.sitemap import Sitemap, SitemapUrl, read_sitemap
 from headwater.model import Item, Source, Validators
+
+log = logging.getLogger(__name__)
 
 MAX_CHILDREN = 20
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -23,21 +30,45 @@ class SitemapCollector:
         response = await fetcher.get(request_for(source, config))
         if response.unchanged:
             return Harvest.of(response)
-        sitemap = read_sitemap(response.body, url=response.url, content_type=response.content_type)
+        sitemap = await _read(response)
         if not sitemap.is_index:
             return Harvest.of(response, items=_items(sitemap))
-        items: dict[str, Item] = {}
-        requests, received = response.requests, response.bytes_received
+        harvest = replace(Harvest.of(response), validators=Validators())
         newest_first = sorted(sitemap.urls, key=lambda child: child.modified or _LONG_AGO, reverse=True)
-        for child in newest_first[:MAX_CHILDREN]:
-            request = replace(request_for(source, config, child.loc), validators=Validators())
-            answer = await fetcher.get(request)
+        return await _collect_children(source, config, fetcher, newest_first[:MAX_CHILDREN], harvest)
+
+
+async def _collect_children(
+    source: Source, config: SourceConfig, fetcher: Fetcher, children: list[SitemapUrl], harvest: Harvest
+) -> Harvest:
+    """The harvest with the children's items. A bad child is skipped; when all are bad, so is the visit."""
+    items: dict[str, Item] = {}
+    requests, received = harvest.requests, harvest.bytes_received
+    failure: VisitError | None = None
+    good = 0
+    for child in children:
+        try:
+            answer = await fetcher.get(
+                replace(request_for(source, config, child.loc), validators=Validators())
+            )
             requests, received = requests + answer.requests, received + answer.bytes_received
-            part = read_sitemap(answer.body, url=answer.url, content_type=answer.content_type)
-            if not part.is_index:
-                items |= {item.external_id: item for item in _items(part)}
-        harvest = Harvest.of(response, items=tuple(items.values()))
-        return replace(harvest, requests=requests, bytes_received=received)
+            part = await _read(answer)
+        except VisitError as error:
+            failure = error
+            log.warning("source %s: a sitemap of its index is skipped: %s", source.id, error)
+            continue
+        good += 1
+        if not part.is_index:
+            items |= {item.external_id: item for item in _items(part)}
+    if failure is not None and not good:
+        raise failure
+    return replace(harvest, items=tuple(items.values()), requests=requests, bytes_received=received)
+
+
+async def _read(response: Response) -> Sitemap:
+    return await asyncio.to_thread(
+        read_sitemap, response.body, url=response.url, content_type=response.content_type
+    )
 
 
 def _items(sitemap: Sitemap) -> tuple[Item, ...]:

@@ -23,7 +23,7 @@ from headwater.errors import StoreError
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SQLITE_BUSY_SECONDS = 60.0
+SQLITE_BUSY_SECONDS = 5.0  # beyond that, whoever can wait tries again
 POSTGRES_THREADS = 8
 
 
@@ -111,7 +111,7 @@ class Store:
             failure = StoreError(
                 "the database {url} failed: {problem}", url=self.shown_url, problem=first_line(error.orig)
             )
-            failure.passing = isinstance(error, OperationalError)
+            failure.passing = _is_passing(error)
             raise failure from error
 
     @property
@@ -176,6 +176,23 @@ def _sqlite_engine(url: URL) -> Engine:
 
 def _postgres_engine(url: URL) -> Engine:
     return create_engine(url, pool_size=POSTGRES_THREADS, max_overflow=4, pool_pre_ping=True)
+
+
+# Connection lost, deadlock or serialisation, no resources, shutting down, and read-only after a failover.
+_PASSING_STATES = ("08", "40", "53", "57", "25006")
+
+
+def _is_passing(error: DBAPIError) -> bool:
+    """Whether the same call may work in a moment: the database is away or busy, not asked for the impossible."""
+    if error.connection_invalidated:
+        return True
+    if isinstance(error.orig, sqlite3.Error):
+        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None:  # it never came to a statement: no connection could be had
+        return isinstance(error, OperationalError)
+    return str(state).startswith(_PASSING_STATES)
 
 
 def first_line(error: object) -> str:

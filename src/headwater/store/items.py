@@ -1,7 +1,7 @@
 """Items: what is known of a source's items, writing new and changed ones, listing them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import orjson
@@ -15,15 +15,26 @@ ChangeKind = Literal["new", "changed", "renamed"]
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What is remembered under a key: which item it belongs to, and the content seen last."""
+
+    item_key: bytes
+    content_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ItemChange:
     """One item that a visit found to be new, changed, or known under another id.
 
-    `keys` are the hashes by which it is to be recognised from now on, its id's first.
+    `id_key` is the hash of the id it has now, `item_key` the one it is stored under; `likenesses` are further
+    hashes by which a new item is to be recognised.
     """
 
     kind: ChangeKind
     item: Item
-    keys: tuple[bytes, ...]
+    id_key: bytes
+    item_key: bytes
+    likenesses: tuple[bytes, ...]
     content_hash: bytes
     item_at: float
     date_invented: bool = False
@@ -51,13 +62,13 @@ class StoredItem:
     extra: dict[str, Any]
 
 
-def known_keys(connection: Connection, source_id: int, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Which of `keys` this source has shown before, each with the hash of the content seen last."""
+def known_keys(connection: Connection, source_id: int, keys: Iterable[bytes]) -> dict[bytes, Known]:
+    """Which of `keys` this source has shown before."""
     return {
-        bytes(key): bytes(content)
-        for key, content in select_by(
+        bytes(key): Known(bytes(item_key), bytes(content))
+        for key, item_key, content in select_by(
             connection,
-            "SELECT id_hash, content_hash FROM seen_ids WHERE source_id = ? AND id_hash {values}",
+            "SELECT id_hash, item_hash, content_hash FROM seen_ids WHERE source_id = ? AND id_hash {values}",
             keys,
             "bytea",
             source_id,
@@ -65,27 +76,49 @@ def known_keys(connection: Connection, source_id: int, keys: Iterable[bytes]) ->
     }
 
 
+def recent_times(connection: Connection, source_id: int, limit: int) -> list[float]:
+    """When the newest dated items of a source were published, oldest first."""
+    query = (
+        select(items.c.published_at)
+        .where(items.c.source_id == source_id, items.c.published_at.is_not(None))
+        .order_by(items.c.item_at.desc())
+        .limit(limit)
+    )
+    return sorted(connection.execute(query).scalars())
+
+
 _CONTENT = ("url", "title", "author", "summary", "content", "published_at", "updated_at", "language", "extra")
-_NEW = ("source_id", "external_id", *_CONTENT, "item_at", "date_invented", "first_seen_at", "content_hash")
-_SEEN = ("source_id", "id_hash", "content_hash", "first_seen_at")
+_NEW = (
+    "source_id",
+    "external_id",
+    "id_hash",
+    *_CONTENT,
+    "item_at",
+    "date_invented",
+    "first_seen_at",
+    "content_hash",
+)
+_SEEN = ("source_id", "id_hash", "item_hash", "content_hash", "first_seen_at")
 
 
 def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemChange, ...], float]]) -> None:
     """Write the changes of many visits, each given as (source id, changes, time)."""
     new: list[tuple[Any, ...]] = []
     seen: dict[tuple[int, bytes], tuple[Any, ...]] = {}
-    changed: list[tuple[int, ItemChange, float]] = []
     for source_id, changes, now in visits:
         for change in changes:
-            for key in change.keys:
-                seen[source_id, key] = (source_id, key, change.content_hash, now)
+            if change.kind == "renamed":
+                _rename(connection, source_id, change)
+                change = replace(change, item_key=change.id_key)
+            for key in (change.id_key, *change.likenesses):
+                seen[source_id, key] = (source_id, key, change.item_key, change.content_hash, now)
             if change.kind == "new":
-                item = change.item
                 new.append(
                     (
                         source_id,
-                        storable(item.external_id),
-                        *_content_values(item),
+                        storable(change.item.external_id),
+                        change.id_key,
+                        *_content_values(change.item),
                         change.item_at,
                         change.date_invented,
                         now,
@@ -93,10 +126,8 @@ def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemCh
                     )
                 )
             else:
-                changed.append((source_id, change, now))
-    insert_rows(connection, items, _NEW, new, "ON CONFLICT (source_id, external_id) DO NOTHING")
-    for source_id, change, now in changed:
-        _write_change(connection, source_id, change, now)
+                _change(connection, source_id, change, now)
+    insert_rows(connection, items, _NEW, new, "ON CONFLICT (source_id, id_hash) DO NOTHING")
     insert_rows(
         connection,
         seen_ids,
@@ -106,25 +137,28 @@ def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemCh
     )
 
 
-def _write_change(connection: Connection, source_id: int, change: ItemChange, now: float) -> None:
-    item = change.item
-    external_id = storable(item.external_id)
-    if change.kind == "renamed":
-        # Found by its likeness: the row is the one with this title and date, or this title and address.
-        row = connection.execute(
-            select(items.c.id).where(
-                items.c.source_id == source_id,
-                items.c.title == storable(item.title),
-                (items.c.published_at == item.published_at) | (items.c.url == storable(item.url)),
-            )
-        ).first()
-        if row is not None:
-            connection.execute(
-                items.update().where(items.c.id == row.id).values(external_id=external_id, url=item.url)
-            )
-        return
+def _rename(connection: Connection, source_id: int, change: ItemChange) -> None:
+    """The item's row takes the id it has now; its old one stays known, as another name for it."""
+    connection.execute(
+        items.update()
+        .where(items.c.source_id == source_id, items.c.id_hash == change.item_key)
+        .values(
+            external_id=storable(change.item.external_id),
+            id_hash=change.id_key,
+            url=storable(change.item.url),
+        )
+    )
+    connection.execute(
+        seen_ids.update()
+        .where(seen_ids.c.source_id == source_id, seen_ids.c.item_hash == change.item_key)
+        .values(item_hash=change.id_key)
+    )
+
+
+def _change(connection: Connection, source_id: int, change: ItemChange, now: float) -> None:
+    """The item's row takes the new content; the old one is kept as a version."""
     row = connection.execute(
-        select(items).where(items.c.source_id == source_id, items.c.external_id == external_id)
+        select(items).where(items.c.source_id == source_id, items.c.id_hash == change.item_key)
     ).first()
     if row is None or row.content_hash == change.content_hash:
         return  # retention has taken it, or a repeated settlement finds it done
@@ -132,25 +166,14 @@ def _write_change(connection: Connection, source_id: int, change: ItemChange, no
         connection,
         item_versions,
         ("item_id", "version", "title", "summary", "content", "updated_at", "content_hash", "replaced_at"),
-        [
-            (
-                row.id,
-                row.version,
-                row.title,
-                row.summary,
-                row.content,
-                row.updated_at,
-                row.content_hash,
-                now,
-            )
-        ],
+        [(row.id, row.version, row.title, row.summary, row.content, row.updated_at, row.content_hash, now)],
     )
     update_rows(
         connection,
         items,
         ("id",),
         (*_CONTENT, "content_hash", "version"),
-        [(*_content_values(item), change.content_hash, row.version + 1, row.id)],
+        [(*_content_values(change.item), change.content_hash, row.version + 1, row.id)],
     )
 
 

@@ -4,6 +4,7 @@ Starting workers take a lock (PostgreSQL: an advisory lock; SQLite: the write tr
 upgrades and the others find it done. Alembic is imported only when there is something to do.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +21,23 @@ if TYPE_CHECKING:
 
 HEAD = "0001"  # a test compares it with the newest file in migrations/versions
 ADVISORY_LOCK = 0x48656164  # any number will do, as long as it never changes
+PATIENCE_SECONDS = 60.0
 MIGRATIONS = Path(__file__).with_name("migrations")
 
 
 def upgrade(store: "Store", target: str = "head") -> None:
     """Migrate the database to `target`; refuse one that a newer Headwater has written."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            _upgrade(store, target)
+            return
+        except StoreError as error:
+            if not (error.passing and store.is_sqlite and time.monotonic() < deadline):
+                raise  # only a file that others are upgrading is worth the wait
+
+
+def _upgrade(store: "Store", target: str) -> None:
     if target == "head":
         with store.reading() as connection:
             if revision(connection) == HEAD:

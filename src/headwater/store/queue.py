@@ -7,7 +7,7 @@ the end of the lease: when a worker dies, its sources come up again by themselve
 Nothing here decides anything about a visit: what to write arrives ready-made in a Settlement.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from sqlalchemy import Connection, Select, func, select
 from headwater.model import Source, Visit
 from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
 from headwater.store.items import ItemChange, write_items
-from headwater.store.sources import move_source, place_in_line, source_from_row
+from headwater.store.sources import hints_to_json, move_source, place_in_line, source_from_row
+from headwater.store.stats import read_stats, write_stats
 from headwater.store.tables import collection_records, sources
 
 
@@ -30,8 +31,13 @@ class Settlement:
     visit: Visit
     changes: tuple[ItemChange, ...] = ()
 
+    @property
+    def lease(self) -> tuple[int, int]:
+        """Under which claim of which source this was found."""
+        return self.before.id, self.before.lease_no
 
-def claim_due(connection: Connection, *, now: float, lease_until: float, limit: int) -> list[Source]:
+
+def claim_due(connection: Connection, limit: int, *, now: float, lease_until: float) -> list[Source]:
     """Take up to `limit` due sources, first in line first, leased to the caller until `lease_until`."""
     query = select(sources).where(sources.c.due_at <= now).order_by(sources.c.due_at).limit(limit)
     return _lease(connection, query, lease_until)
@@ -61,23 +67,38 @@ def _lease(connection: Connection, query: Select[Any], lease_until: float) -> li
         ("lease_no", "lease_until", "due_at"),
         [(row.lease_no + 1, lease_until, lease_until, row.id) for row in rows],
     )
-    return [replace(source_from_row(row), lease_no=row.lease_no + 1, lease_until=lease_until) for row in rows]
+    stats = read_stats(connection, [row.id for row in rows])
+    return [
+        replace(
+            source_from_row(row),
+            lease_no=row.lease_no + 1,
+            lease_until=lease_until,
+            stats=stats.get(row.id),
+        )
+        for row in rows
+    ]
 
 
-def release(connection: Connection, leases: Sequence[tuple[Source, float]]) -> None:
-    """Give leases back unused, each with the time at which its source is due again."""
-    held = _still_held(connection, [source for source, _ in leases])
-    update_rows(
-        connection,
-        sources,
-        ("id",),
-        ("lease_until", "due_at"),
-        [
-            (None, due_at if held[source.id].enabled else None, source.id)
-            for source, due_at in leases
-            if source.id in held
-        ],
-    )
+def release(
+    connection: Connection, claimed: Sequence[Source], due_at: Mapping[int, float] | None = None
+) -> None:
+    """Give leases back unused: each source goes to its place in line, or is due at the time given for it."""
+    held = _still_held(connection, [(source.id, source.lease_no) for source in claimed])
+    rows: list[tuple[Any, ...]] = []
+    for source in claimed:
+        row = held.get((source.id, source.lease_no))
+        if row is None:
+            continue
+        place = place_in_line(
+            enabled=row.enabled,
+            status=source.status,
+            next_fetch_at=source.next_fetch_at,
+            created_at=source.created_at,
+            requested_at=row.refresh_requested_at,
+        )
+        later = (due_at or {}).get(source.id)
+        rows.append((None, place if place is None or later is None else later, source.id))
+    update_rows(connection, sources, ("id",), ("lease_until", "due_at"), rows)
 
 
 def next_due_at(connection: Connection) -> float | None:
@@ -118,7 +139,7 @@ _HOT = (
     "lease_until",
     "updated_at",
 )
-_COLD = ("title", "description", "site_url", "language", "icon_url")
+_COLD = ("hints", "title", "description", "site_url", "language", "icon_url")
 _RECORD = (
     "source_id",
     "lease_no",
@@ -137,15 +158,16 @@ _RECORD = (
 )
 
 
-def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[int]:
-    """Write what the visits found, planned and recorded. Answers the ids of the sources that were settled.
+def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tuple[int, int]]:
+    """Write what the visits found, planned and recorded. Answers the leases that are settled now.
 
-    A settlement whose lease has passed to somebody else, or that was settled before, is left out whole.
+    A settlement whose lease has passed to somebody else is left out whole. One that was settled before, because
+    the answer to an earlier commit was lost, is not written again and counts as settled.
     """
-    held = _still_held(connection, [settlement.before for settlement in settlements])
-    valid = [settlement for settlement in settlements if settlement.before.id in held]
+    held = _still_held(connection, [settlement.lease for settlement in settlements])
+    valid = [settlement for settlement in settlements if settlement.lease in held]
     write_items(connection, [(s.before.id, s.changes, s.visit.finished_at) for s in valid])
-    update_rows(connection, sources, ("id",), _HOT, [_hot_row(s, held[s.before.id]) for s in valid])
+    update_rows(connection, sources, ("id",), _HOT, [_hot_row(s, held[s.lease]) for s in valid])
     update_rows(
         connection,
         sources,
@@ -156,8 +178,12 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[int
     for settlement in valid:
         if settlement.after.url != settlement.before.url:
             move_source(connection, settlement.after)
+    write_stats(connection, [s.after for s in valid])
     insert_rows(connection, collection_records, _RECORD, [_record_row(s) for s in valid])
-    return set(held)
+    done = set(held)
+    if len(valid) < len(settlements):
+        done |= _settled_before(connection, [s.lease for s in settlements if s.lease not in held])
+    return done
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,32 +194,45 @@ class _Held:
     refresh_requested_at: float | None
 
 
-def _still_held(connection: Connection, claimed: Sequence[Source]) -> dict[int, _Held]:
-    """The sources among `claimed` whose lease is still ours, locked in one order so that nobody deadlocks."""
-    mine = {source.id: source.lease_no for source in claimed}
+def _still_held(connection: Connection, leases: Sequence[tuple[int, int]]) -> dict[tuple[int, int], _Held]:
+    """Those of the leases that are still in force, locked in one order so that nobody deadlocks."""
+    mine = set(leases)
     rows = select_by(
         connection,
         "SELECT id, lease_no, schedule_enabled AND NOT is_deleted, refresh_requested_at"
         " FROM sources WHERE id {values} AND lease_until IS NOT NULL ORDER BY id"
         + ("" if is_sqlite(connection) else " FOR UPDATE"),
-        mine,
+        sorted({source_id for source_id, _ in leases}),
         "bigint",
     )
     return {
-        source_id: _Held(bool(enabled), refresh_requested_at)
+        (source_id, lease_no): _Held(bool(enabled), refresh_requested_at)
         for source_id, lease_no, enabled, refresh_requested_at in rows
-        if lease_no == mine[source_id]
+        if (source_id, lease_no) in mine
     }
+
+
+def _settled_before(connection: Connection, leases: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    rows = select_by(
+        connection,
+        "SELECT source_id, lease_no FROM collection_records WHERE source_id {values}",
+        {source_id for source_id, _ in leases},
+        "bigint",
+    )
+    return {(source_id, lease_no) for source_id, lease_no in rows} & set(leases)
 
 
 def _hot_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
     after = settlement.after
+    requested_at = held.refresh_requested_at
+    if requested_at is not None and requested_at <= settlement.visit.started_at:
+        requested_at = None  # this visit was the answer to it
     due_at = place_in_line(
         enabled=held.enabled,
         status=after.status,
         next_fetch_at=after.next_fetch_at,
         created_at=after.created_at,
-        requested_at=held.refresh_requested_at,
+        requested_at=requested_at,
     )
     return (
         after.validators.etag,
@@ -215,7 +254,7 @@ def _hot_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
         storable(after.last_error),
         after.last_error_kind,
         due_at,
-        None,
+        requested_at,
         None,
         settlement.visit.finished_at,
         after.id,
@@ -231,7 +270,7 @@ def _cold_row(source: Source) -> tuple[Any, ...]:
         metadata.language,
         metadata.icon_url,
     )
-    return (*map(storable, texts), source.id)
+    return (hints_to_json(source.hints), *map(storable, texts), source.id)
 
 
 def _record_row(settlement: Settlement) -> tuple[Any, ...]:

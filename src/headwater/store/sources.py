@@ -1,15 +1,15 @@
 """Sources: adding, finding, changing. What a visit does to a source is in `store.queue`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, case, select
 from sqlalchemy.exc import IntegrityError
 
 from headwater.errors import FailureKind, InputError, NotFoundError
-from headwater.model import Source, SourceMetadata, Validators, url_key
+from headwater.model import Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
 from headwater.store.tables import sources
 
@@ -114,22 +114,22 @@ def remove_source(connection: Connection, source_id: int, now: float) -> Source:
 
 
 def request_refresh(connection: Connection, source_ids: Iterable[int] | None, now: float) -> int:
-    """Put sources (None: all that are switched on) at the head of the line; answers how many."""
-    query = select(sources).where(~sources.c.is_deleted, sources.c.schedule_enabled)
+    """Put sources (None: all that are switched on) at the head of the line; answers how many.
+
+    One that is being visited right now keeps its lease and is put first when it settles.
+    """
+    chosen = select(sources.c.id).where(~sources.c.is_deleted, sources.c.schedule_enabled)
     if source_ids is not None:
-        query = query.where(sources.c.id.in_(list(source_ids)))
-    count = 0
-    for row in connection.execute(query if is_sqlite(connection) else query.with_for_update()).all():
-        # One that is being visited right now keeps its lease and is put first when it settles.
-        in_flight = row.lease_until is not None and row.lease_until > now
-        due_at = row.due_at if in_flight else MANUAL_LANE + now
-        connection.execute(
-            sources.update()
-            .where(sources.c.id == row.id)
-            .values(due_at=due_at, refresh_requested_at=now if in_flight else None)
-        )
-        count += 1
-    return count
+        chosen = chosen.where(sources.c.id.in_(list(source_ids)))
+    if not is_sqlite(connection):
+        chosen = chosen.order_by(sources.c.id).with_for_update()  # in the order in which settling locks
+    in_flight = sources.c.lease_until.is_not(None) & (sources.c.lease_until > now)
+    result = connection.execute(
+        sources.update()
+        .where(sources.c.id.in_(chosen))
+        .values(refresh_requested_at=now, due_at=case((in_flight, sources.c.due_at), else_=MANUAL_LANE + now))
+    )
+    return result.rowcount
 
 
 def move_source(connection: Connection, source: Source) -> None:
@@ -171,6 +171,24 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
     )
 
 
+_NO_HINTS = Hints()
+
+
+def hints_to_json(hints: Hints) -> str:
+    if hints == _NO_HINTS:
+        return "{}"
+    return orjson.dumps({name: value for name, value in asdict(hints).items() if value}).decode()
+
+
+def _hints_from_json(text: str) -> Hints:
+    if text == "{}":
+        return _NO_HINTS
+    values: dict[str, Any] = orjson.loads(text)
+    for name in ("skip_hours", "skip_days"):
+        values[name] = tuple(values.get(name, ()))
+    return Hints(**values)
+
+
 def source_from_row(row: Row[Any]) -> Source:
     """A row of `sources` as the rest of Headwater knows it."""
     return Source(
@@ -194,6 +212,7 @@ def source_from_row(row: Row[Any]) -> Source:
         next_fetch_at=row.next_fetch_at,
         plan_reason=orjson.loads(row.plan_reason),
         policy_state=row.policy_state,
+        hints=_hints_from_json(row.hints),
         last_fetched_at=row.last_fetched_at,
         last_entry_at=row.last_entry_at,
         fetch_count=row.fetch_count,

@@ -154,6 +154,7 @@ items = Table(
     Column("id", Id, primary_key=True),
     Column("source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
     _column("external_id", Text),
+    _column("id_hash", LargeBinary),  # of the external id, which may be too long for an index
     _column("url", Text, null=True),
     _column("title", Text),
     _column("author", Text, null=True),
@@ -169,7 +170,7 @@ items = Table(
     _column("content_hash", LargeBinary),
     _column("version", Integer, "1"),
     _column("status", Text, "'NEW'"),  # ANALYZED once a pipeline has completed
-    UniqueConstraint("source_id", "external_id"),
+    UniqueConstraint("source_id", "id_hash"),
 )
 Index("ix_items_item_at", items.c.item_at, items.c.id)
 Index("ix_items_source_item_at", items.c.source_id, items.c.item_at)
@@ -193,7 +194,8 @@ seen_ids = Table(
     Column(
         "source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     ),
-    Column("id_hash", LargeBinary, primary_key=True),
+    Column("id_hash", LargeBinary, primary_key=True),  # of an item's id, or of its likeness
+    _column("item_hash", LargeBinary),  # the id hash under which the item is stored
     _column("content_hash", LargeBinary),  # of the newest version seen
     _column("first_seen_at", Seconds),
     sqlite_with_rowid=False,  # the key is the row: half the size, one lookup

@@ -184,6 +184,7 @@ def upgrade() -> None:
         sa.Column("id", Id, nullable=False),
         sa.Column("source_id", Id, nullable=False),
         sa.Column("external_id", sa.Text(), nullable=False),
+        sa.Column("id_hash", sa.LargeBinary(), nullable=False),
         sa.Column("url", sa.Text(), nullable=True),
         sa.Column("title", sa.Text(), nullable=False),
         sa.Column("author", sa.Text(), nullable=True),
@@ -203,7 +204,7 @@ def upgrade() -> None:
             ["source_id"], ["sources.id"], name="fk_items_source_id_sources", ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("id", name="pk_items"),
-        sa.UniqueConstraint("source_id", "external_id", name="uq_items_source_id_external_id"),
+        sa.UniqueConstraint("source_id", "id_hash", name="uq_items_source_id_id_hash"),
     )
     op.create_index("ix_items_item_at", "items", ["item_at", "id"], unique=False)
     op.create_index("ix_items_source_item_at", "items", ["source_id", "item_at"], unique=False)
@@ -211,6 +212,7 @@ def upgrade() -> None:
         "seen_ids",
         sa.Column("source_id", Id, autoincrement=False, nullable=False),
         sa.Column("id_hash", sa.LargeBinary(), nullable=False),
+        sa.Column("item_hash", sa.LargeBinary(), nullable=False),
         sa.Column("content_hash", sa.LargeBinary(), nullable=False),
         sa.Column("first_seen_at", Seconds, nullable=False),
         sa.ForeignKeyConstraint(

@@ -1,0 +1,29 @@
+"""Waiting out a database that is away for a moment: a restart, a failover, a lock held too long."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from itertools import chain, repeat
+from typing import TypeVar
+
+from headwater.errors import StoreError
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)
+LONGEST_PAUSE = 5.0
+
+
+async def patiently(work: Callable[[], Awaitable[T]], *, give_up: Callable[[], bool]) -> T:
+    """Do `work`, and again while the database is away, until `give_up` says that it is too late."""
+    for pause in chain(PAUSES, repeat(LONGEST_PAUSE)):
+        try:
+            return await work()
+        except StoreError as error:
+            if not error.passing or give_up():
+                raise
+            log.warning("%s; trying again in %g s", error, pause)
+            await asyncio.sleep(pause)
+    raise AssertionError("unreachable")

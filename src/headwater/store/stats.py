@@ -1,0 +1,51 @@
+"""`source_stats`: one row for every source, whatever policy plans it."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Connection
+
+from headwater.model import Source, SourceStats
+from headwater.store.bulk import insert_rows, select_by, storable
+from headwater.store.tables import source_stats
+
+_STATS = tuple(field.name for field in fields(SourceStats))
+_COLUMNS = ("source_id", "source_type", *_STATS)
+_ON_CONFLICT = "ON CONFLICT (source_id) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in _COLUMNS[1:]
+)
+
+
+def read_stats(connection: Connection, source_ids: Sequence[int]) -> dict[int, SourceStats]:
+    """The statistics of those of the sources that have any. Values may be damaged; who uses them checks."""
+    rows = select_by(
+        connection,
+        f"SELECT source_id, {', '.join(_STATS)} FROM source_stats WHERE source_id {{values}}",
+        [str(source_id) for source_id in source_ids],
+        "text",
+    )
+    return {int(row[0]): _stats_from(row[1:]) for row in rows}
+
+
+def _stats_from(values: Sequence[Any]) -> SourceStats:
+    given = {name: value for name, value in zip(_STATS, values, strict=True) if value is not None}
+    return SourceStats(**given)
+
+
+def write_stats(connection: Connection, sources: Sequence[Source]) -> None:
+    """Store the statistics that the sources carry."""
+    insert_rows(
+        connection,
+        source_stats,
+        _COLUMNS,
+        [_row(source, source.stats) for source in sources if source.stats is not None],
+        _ON_CONFLICT,
+    )
+
+
+def _row(source: Source, stats: SourceStats) -> tuple[Any, ...]:
+    kind = "rss" if source.type.startswith("rss.") else "custom"
+    values = [getattr(stats, name) for name in _STATS]
+    values[_STATS.index("last_error")] = storable(stats.last_error)
+    return (str(source.id), kind, *values)
