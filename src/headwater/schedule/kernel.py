@@ -57,7 +57,7 @@ HALF_WIDTHS = (7, 2, 0)  # broad, medium and sharp kernels, in bins either side 
 WIDTHS = (15.0, 5.0, 1.0)  # … and in all
 TRUST = (1.0, 1.0, 1.0)  # expected events before a kernel is believed as much as the broader one
 HOUR_PRIOR = 10.0  # pseudo-events spread evenly, so that few events make no peaks
-WEEK_PRIOR = 12.0
+WEEK_TRUST = (3.0, 4.0)  # expected events before the week's part, then the day, are believed by half
 MAX_WEIGHT = 8.0 * GRAINS  # of a new event, before the histograms are scaled down
 MAX_COUNT = 65000  # grains in one bin; 16 bits hold 65535
 
@@ -132,10 +132,16 @@ def hour_density(vector: Vector, minute: int, prior: float) -> float:
     return density
 
 
-def week_density(vector: Vector, at: float, prior: float) -> float:
+def week_density(vector: Vector, at: float, scale: float) -> float:
+    """Mean-1 density of the week at one day: weekdays and the weekend first, then the day by itself."""
     weekday = int(((at + _MONDAY) % _WEEK_SECONDS) // _DAY_SECONDS)
-    density: float = (vector[WEEK + weekday] * WEEK_BINS + prior) / (vector[WEIGHT] + prior)
-    return density
+    total = vector[WEIGHT]
+    weekend = vector[WEEK + 5] + vector[WEEK + 6]
+    if weekday < 5:
+        part = shrink(total - weekend, total / WEEK_BINS, 5.0, WEEK_TRUST[0] * scale, 1.0)
+    else:
+        part = shrink(weekend, total / WEEK_BINS, 2.0, WEEK_TRUST[0] * scale, 1.0)
+    return shrink(vector[WEEK + weekday], total / WEEK_BINS, 1.0, WEEK_TRUST[1] * scale, part)
 
 
 def event_weight(vector: Vector, at: float) -> float:
@@ -154,7 +160,7 @@ def coarse_profile(vector: Vector, at: float, weights: Vector) -> float:
     value = weights[0] + weights[4] + weights[3] * sharp
     value += (weights[1] + weights[5]) * broad + (weights[2] + weights[6]) * medium
     week = weights[SHAPES + 1]
-    value *= 1.0 - week + week * week_density(vector, at, WEEK_PRIOR * scale)
+    value *= 1.0 - week + week * week_density(vector, at, scale)
     result: float = value
     return result
 
@@ -205,7 +211,7 @@ def learn(vector: Vector, at: float) -> None:
     vector[SHAPE_SCORES + 3] += hour
     vector[SHAPE_SCORES + 4] += hour + broad
     vector[SHAPE_SCORES + 5] += hour + medium
-    vector[WEEK_SCORE] += log(week_density(vector, at, WEEK_PRIOR * weight))
+    vector[WEEK_SCORE] += log(week_density(vector, at, weight))
     # Whole grains, so that a packed state reads back as exactly what it was.
     grains = max(1, int(weight + 0.5))
     vector[DAY + bin_] += grains
@@ -382,7 +388,6 @@ def plan_visit(
         out[OUT_AFTER] = typical
         return
     scale = event_weight(vector, now)
-    week_prior = WEEK_PRIOR * scale
     hour_prior = HOUR_PRIOR * scale
     # The mixed profile is linear in the three kernels' counts: its coefficients, once per plan.
     mean = vector[WEIGHT] / DAY_BINS
@@ -471,7 +476,7 @@ def plan_visit(
             if week > NEGLIGIBLE:
                 if start >= midnight:
                     midnight = (start // _DAY_SECONDS + 1.0) * _DAY_SECONDS
-                    weekday = 1.0 - week + week * week_density(vector, start, week_prior)
+                    weekday = 1.0 - week + week * week_density(vector, start, scale)
                 profile *= weekday
         intensity = rate * profile * size
         items = intensity * width
