@@ -1,7 +1,7 @@
 """Runs policies over a trace, at equal budgets or at their own.
 
-Sources do not touch each other, so they are replayed side by side: in threads where the loops are compiled, in
-processes where they are not. Given the same trace and settings the result is always the same.
+Sources do not touch each other, so they are replayed side by side: in threads where the loops are compiled,
+in processes where they are not. Given the same trace and settings the result is always the same.
 """
 
 import os

@@ -122,7 +122,7 @@ def advance_adaptive(
             position = int(cursor[POSITION])
             begin(vector, now)
             shown = min(position, window)
-            digest_visit(vector, now, times[position - shown : position], shown, True, False, weights)
+            digest_visit(vector, now, times[:position], shown, True, False, weights)
         else:
             old = int(cursor[POSITION])
             seen = see_items(cursor, times, now, window, delays)
@@ -159,7 +159,7 @@ _RATE_MEMORY = 30 * _DAY
 
 
 def wait_by_rule(cursor: Vector, times: Vector, rule: int, scale: float, now: float) -> float:
-    """How long the field's own rules wait. `scale` stretches them to a budget; 1 is the rule as it is used."""
+    """How long the field's own rules wait. `scale` stretches them to a budget; 1 is the rule as it is."""
     position = int(cursor[POSITION])
     if rule == RULE_SQUARE_ROOT:
         rate = (cursor[RATE] + 0.2) / (cursor[EXPOSURE] + 0.2 * _DAY / 0.05)
@@ -211,18 +211,21 @@ def wait_cadence(cursor: Vector, times: Vector, now: float) -> float:
         if foreseen <= now or newest >= midnight:
             foreseen += _DAY
         if now < foreseen <= now + latest:
-            return floor(foreseen) - now
-    return floor(now + interval) - now
+            due: float = floor(foreseen) - now
+            return due
+    regular: float = floor(now + interval) - now
+    return regular
 
 
 def cadence_seconds(rank: int) -> float:
-    if rank < 3:
-        return 900.0 * 2**rank
-    return 86400.0 if rank == 6 else 3600.0 * 2 ** (rank - 2)
+    seconds = 900.0
+    for _ in range(rank):
+        seconds *= 2.0
+    return 86400.0 if rank == 6 else seconds
 
 
 def analyse_cadence(cursor: Vector, times: Vector) -> None:
-    """Rank and usual hour from the recent thirty items, as `classify_times` and `find_publish_hours` have it."""
+    """Rank and usual hour from the recent thirty items, as `cadence` has them."""
     position = int(cursor[POSITION])
     count = min(position, 30)
     cursor[CADENCE] = 2.0
@@ -257,17 +260,16 @@ def advance_rule(
     longest: float,
     delays: Vector,
 ) -> None:
-    """Make every visit of one of the field's rules that is due up to `until`. The first one is not counted."""
+    """Make every visit of one of the rules that is due up to `until`. The first one is not counted."""
     while cursor[NEXT_AT] <= until:
         now = cursor[NEXT_AT]
         old = int(cursor[POSITION])
         if cursor[CHECKS] == 0:
-            shown = min(old, window)
-            if shown > 0:
-                cursor[EXPOSURE] = _RATE_MEMORY * (1 - exp((times[old - shown] - now) / _RATE_MEMORY))
-            for index in range(old - shown, old):
+            if old > 0:
+                cursor[EXPOSURE] = _RATE_MEMORY * (1 - exp((times[0] - now) / _RATE_MEMORY))
+            for index in range(old):
                 cursor[RATE] += exp((times[index] - now) / _RATE_MEMORY)
-            new = shown
+            new = old
         else:
             see_items(cursor, times, now, window, delays)
             new = int(cursor[POSITION]) - old

@@ -7,7 +7,7 @@ from headwater.schedule import layout
 from headwater.schedule.price import STEER_EVERY_SECONDS, Price, steer
 from headwater.simulate import replay
 from headwater.simulate.compiled import load_functions
-from headwater.simulate.engine import Conditions, make_vector, make_zeros, make_space
+from headwater.simulate.engine import Conditions, make_space, make_vector, make_zeros
 from headwater.simulate.trace import SourceTrace
 
 _DAY = 86400.0
