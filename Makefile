@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs pins clean
+.PHONY: demo test lint bench bench-schedule docs pins clean
 
 .venv/.ready: constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -24,6 +24,9 @@ lint: .venv/.ready  ## style, types, import direction
 
 bench: .venv/.ready  ## every benchmark, as ratios
 	$(BIN)/python -m benchmarks
+
+bench-schedule: .venv/.ready  ## what scheduling a visit costs
+	$(BIN)/python -m benchmarks.schedule
 
 docs: .venv/.ready  ## rewrite the parts of docs/ that are made from the code
 	$(BIN)/python -m docs.generate

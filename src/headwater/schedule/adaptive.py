@@ -80,12 +80,12 @@ def plan_vector(vector: list[float], now: float, price_seconds: float) -> list[f
         [0.0] * (layout.SHAPES + 2),
         [0.0] * layout.LEVELS,
         [0.0] * kernel.SUMS_SIZE,
-        [0.0] * layout.HOUR_BINS,
+        [0.0] * kernel.HOUR_SPACE,
         [0.0] * space,
         [0.0] * space,
         [0.0] * space,
         [0.0] * space,
-        [0.0] * space,
+        [0] * space,
         out,
     )
     return out

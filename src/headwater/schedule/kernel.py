@@ -317,37 +317,48 @@ def sum_day(vector: Vector, sums: Vector) -> None:
     sums[index] = double
 
 
-def hour_share(vector: Vector, since: float, until: float, prior: float) -> float:
-    """Mean density of the minutes between two times less than an hour apart."""
-    minute = int(since // 60.0)
-    stop = int(until // 60.0)
-    if minute == stop:
-        return hour_density(vector, minute % HOUR_BINS, prior)
-    total = ((minute + 1) * 60.0 - since) * hour_density(vector, minute % HOUR_BINS, prior)
-    minute += 1
-    while minute < stop:
-        total += 60.0 * hour_density(vector, minute % HOUR_BINS, prior)
-        minute += 1
-    rest = until - stop * 60.0
-    if rest > 0.0:
-        total += rest * hour_density(vector, stop % HOUR_BINS, prior)
-    return total / (until - since)
+def read_hour(vector: Vector, prior: float, hour: Vector) -> None:
+    """Running sums of the minutes' density, then for each minute how many minutes until a rush is over.
 
-
-def find_edges(vector: Vector, prior: float, edges: Vector) -> None:
-    """For each minute, how many minutes until the next rush of the hour is over; many where there is none."""
-    following = hour_density(vector, 0, prior)
-    for minute in range(HOUR_BINS - 1, -1, -1):
-        here = hour_density(vector, minute, prior)
-        edges[minute] = 1.0 if here > 1.5 and following < 0.6 * here else 0.0
-        following = here
+    Where the hour knows no rush those are many.
+    """
+    norm = HOUR_BINS / (vector[WEIGHT] + prior)
+    base = prior / (vector[WEIGHT] + prior)
+    before = vector[HOUR + HOUR_BINS - 1]
+    here = vector[HOUR]
+    total = 0.0
+    last = 0.0
+    for minute in range(HOUR_BINS):
+        after = vector[HOUR + minute + 1] if minute + 1 < HOUR_BINS else vector[HOUR]
+        density = base + norm * (0.5 * here + 0.25 * (before + after))
+        hour[minute] = total
+        total += density
+        # A rush is over where the density falls steeply.
+        if minute > 0:
+            hour[EDGES + minute - 1] = 1.0 if last > 1.5 and density < 0.6 * last else 0.0
+        last = density
+        before = here
+        here = after
+    hour[HOUR_BINS] = total
+    hour[EDGES + HOUR_BINS - 1] = 1.0 if last > 1.5 and hour[1] < 0.6 * last else 0.0
     distance = 1000.0
     for _ in range(2):
         for minute in range(HOUR_BINS - 1, -1, -1):
-            distance = 1.0 if edges[minute] == 1.0 else distance + 1.0
-            edges[minute] = distance
+            distance = 1.0 if hour[EDGES + minute] == 1.0 else distance + 1.0
+            hour[EDGES + minute] = distance
 
 
+def hour_until(hour: Vector, at: float) -> float:
+    """The running sum of the minutes' density up to a time, over whole hours too."""
+    minutes = at % 3600.0 / 60.0
+    minute = int(minutes)
+    below = hour[minute]
+    value: float = below + (minutes - minute) * (hour[minute + 1] - below) + hour[HOUR_BINS] * (at // 3600.0)
+    return value
+
+
+EDGES = HOUR_BINS + 1
+HOUR_SPACE = EDGES + HOUR_BINS
 CELL_SPACE = MAX_CELLS + 1
 OUT_AFTER = 0  # seconds until the visit
 OUT_RATE = 1  # items per second now, profile aside
@@ -365,7 +376,7 @@ def plan_visit(
     weights: Vector,
     rates: Vector,
     sums: Vector,
-    edges: Vector,
+    hour: Vector,
     times: Vector,
     counts: Vector,
     moments: Vector,
@@ -407,12 +418,14 @@ def plan_visit(
     hour_broad = hour_passed * own_broad
     hour_level = weights[4] + hour_passed * level
     minutes = weights[4] + weights[5] + weights[6] > NEGLIGIBLE
+    sofar = 0.0
     week = weights[SHAPES + 1]
     flat = out[OUT_FLAT] > 1.0 - NEGLIGIBLE
     if not flat:
         sum_day(vector, sums)
     if minutes:
-        find_edges(vector, hour_prior, edges)
+        read_hour(vector, hour_prior, hour)
+        sofar = hour_until(hour, now)
     close = typical < CLOSE_SECONDS
     slow = rates[0]
     change_week = rates[1] - rates[0]
@@ -438,7 +451,7 @@ def plan_visit(
     while cells < MAX_CELLS and (ahead < horizon or cells < CELLS_PER_VISIT):
         start = now + ahead
         if minutes and close:
-            left = edges[int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
+            left = hour[EDGES + int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
             if left < width:
                 width = max(left, MIN_CELL_SECONDS)
         if width > BIN_SECONDS:
@@ -469,10 +482,10 @@ def plan_visit(
                 sharp = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
                 profile += mix_sharp * sharp
             if minutes:
-                hour = 1.0
-                if width < 3600.0:
-                    hour = hour_share(vector, start, start + width, hour_prior)
-                profile += hour * (hour_level + hour_broad * broad + hour_medium * medium)
+                reached = hour_until(hour, start + width)
+                share_of_hour = (reached - sofar) * 60.0 / width
+                sofar = reached
+                profile += share_of_hour * (hour_level + hour_broad * broad + hour_medium * medium)
             if week > NEGLIGIBLE:
                 if start >= midnight:
                     midnight = (start // _DAY_SECONDS + 1.0) * _DAY_SECONDS
@@ -505,42 +518,48 @@ def plan_visit(
     # a line in N_i for each j, so the best j comes off the lower hull in constant time.
     head = 0
     tail = 0
-    hull[0] = cells
     best = cells
     after = times[cells]
     costs[cells] = after * counts[cells] - moments[cells] + price  # the line's value at N_i = 0
-    for index in range(cells - 1, -1, -1):
+    hull[0] = cells
+    index = cells - 1
+    while index >= 0:
         here = counts[index]
+        best = hull[head]
+        cost = costs[best] - times[best] * here
         while head < tail:
-            one = int(hull[head])
-            two = int(hull[head + 1])
-            if costs[two] - times[two] * here > costs[one] - times[one] * here:
+            rival = hull[head + 1]
+            value = costs[rival] - times[rival] * here
+            if value > cost:
                 break
             head += 1
-        best = int(hull[head])
-        cost = costs[best] - times[best] * here + moments[index]
+            best = rival
+            cost = value
         if index > 0:
-            rest = after - times[index]
+            time = times[index]
+            cost += moments[index]
+            rest = after - time
             if rest < typical and beyond * rest < cost:
                 cost = beyond * rest
-            line = times[index] * here - moments[index] + price + cost
+            line = time * here - moments[index] + price + cost
             profile_last = costs[index]
             costs[index] = line
             while head < tail:
-                one = int(hull[tail - 1])
-                two = int(hull[tail])
+                one = hull[tail - 1]
+                two = hull[tail]
                 rise = (costs[two] - line) * (times[one] - times[two])
-                if rise < (costs[one] - costs[two]) * (times[two] - times[index]):
+                if rise < (costs[one] - costs[two]) * (times[two] - time):
                     break
                 tail -= 1
             tail += 1
             hull[tail] = index
+        index -= 1
     chosen = times[best]
     out[OUT_PROFILE] = profile_last
     if minutes and not close:
         # The cells were too wide to see the minutes: wait for the end of the rush that is near, if one is.
         start = now + chosen - typical / 16.0
-        left = edges[int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
+        left = hour[EDGES + int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
         if left < typical / 6.0:
             chosen += left - typical / 16.0
     if bound > 0.0 and bound < chosen:

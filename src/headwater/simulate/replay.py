@@ -7,17 +7,13 @@ simulator compiles (see `compiled`). `cursor` carries a replay along, so that it
 from math import exp, floor, sqrt
 
 from headwater.schedule.kernel import (
-    CELL_SPACE,
     MIN_CELL_SECONDS,
     OUT_AFTER,
-    OUT_SIZE,
-    SUMS_SIZE,
     Vector,
     begin,
     digest_visit,
     plan_visit,
 )
-from headwater.schedule.layout import HOUR_BINS, LEVELS, SHAPES
 
 POSITION = 0  # items seen so far
 NEXT_AT = 1  # the visit that is planned
@@ -32,8 +28,6 @@ CADENCE = 9
 MEAN_HOUR = 10
 STD_HOUR = 11
 CURSOR_SIZE = 12
-
-SPACE_SIZE = SHAPES + 2 + LEVELS + SUMS_SIZE + HOUR_BINS + 5 * CELL_SPACE + OUT_SIZE
 
 
 def see_items(cursor: Vector, times: Vector, at: float, window: int, delays: Vector) -> int:
@@ -81,7 +75,7 @@ def wait_adaptive(
     weights: Vector,
     rates: Vector,
     sums: Vector,
-    edges: Vector,
+    hour: Vector,
     cells: Vector,
     counts: Vector,
     moments: Vector,
@@ -89,7 +83,7 @@ def wait_adaptive(
     hull: Vector,
     out: Vector,
 ) -> float:
-    plan_visit(vector, now, price, weights, rates, sums, edges, cells, counts, moments, costs, hull, out)
+    plan_visit(vector, now, price, weights, rates, sums, hour, cells, counts, moments, costs, hull, out)
     wait: float = min(max(out[OUT_AFTER], MIN_CELL_SECONDS, shortest), longest)
     return wait
 
@@ -107,7 +101,7 @@ def advance_adaptive(
     weights: Vector,
     rates: Vector,
     sums: Vector,
-    edges: Vector,
+    hour: Vector,
     cells: Vector,
     counts: Vector,
     moments: Vector,
@@ -138,7 +132,7 @@ def advance_adaptive(
             weights,
             rates,
             sums,
-            edges,
+            hour,
             cells,
             counts,
             moments,
