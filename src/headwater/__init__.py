@@ -1,3 +1,46 @@
-"""Headwater collects feeds, sitemaps and other web sources on time and with as few requests as possible."""
+"""Headwater collects feeds, sitemaps and other web sources on time and with as few requests as possible.
+
+What is listed in `__all__` is the public Python API. Names are imported on first use, so that importing
+`headwater` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headwater.errors import FailureKind, HeadwaterError, ParseError
+    from headwater.formats.feed import Entry, Feed, Person, parse
+    from headwater.model import Enclosure, Hints
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Enclosure": "headwater.model",
+    "Entry": "headwater.formats.feed",
+    "FailureKind": "headwater.errors",
+    "Feed": "headwater.formats.feed",
+    "HeadwaterError": "headwater.errors",
+    "Hints": "headwater.model",
+    "ParseError": "headwater.errors",
+    "Person": "headwater.formats.feed",
+    "parse": "headwater.formats.feed",
+}
+
+__all__ = [
+    "Enclosure",
+    "Entry",
+    "FailureKind",
+    "Feed",
+    "HeadwaterError",
+    "Hints",
+    "ParseError",
+    "Person",
+    "__version__",
+    "parse",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'headwater' has no attribute {name!r}")

@@ -87,7 +87,9 @@ class NotFoundError(InputError):
 
 
 class StoreError(HeadwaterError):
-    pass
+    """`passing`: the database is away, and the same call may work in a moment."""
+
+    passing = False
 
 
 class NewerDatabaseError(StoreError):

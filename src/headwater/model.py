@@ -8,12 +8,16 @@ network or a clock.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from headwater.errors import FailureKind
 
 Json = Mapping[str, Any]
 
 Outcome = Literal["new", "unchanged", "failed", "skipped"]
+# ok; needs_attention: its credentials are refused; paused / error: failing for long, probed daily / weekly;
+# retired: its publisher says it is gone.
+SourceStatus = Literal["ok", "needs_attention", "paused", "error", "retired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,26 @@ class SourceMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceStats:
+    """The numbers of one `source_stats` row, without its keys. Times are whole seconds."""
+
+    frequency_type: str = "daily"
+    cadence: str = "P2"
+    avg_publish_hour: float | None = None
+    std_publish_hour: float | None = None
+    next_due_at: int = 0
+    last_check_at: int = 0
+    last_article_at: int = 0
+    fail_count: int = 0
+    backoff_until: int = 0
+    last_error: str | None = None
+    check_count: int = 0
+    hit_count: int = 0
+    created_at: int = 0
+    updated_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Something on the web that yields items."""
 
@@ -93,11 +117,15 @@ class Source:
     folder: str | None = None
     metadata: SourceMetadata = SourceMetadata()
     validators: Validators = Validators()
-    status: str = "ok"
+    moved_to: str | None = None
+    moved_count: int = 0
+    status: SourceStatus = "ok"
     created_at: float = 0.0
     next_fetch_at: float | None = None
     plan_reason: Json = field(default_factory=dict)
     policy_state: bytes | None = None
+    hints: Hints = Hints()  # what its document said when it was last read
+    stats: SourceStats | None = None  # read with a claim
     last_fetched_at: float | None = None
     last_entry_at: float | None = None
     fetch_count: int = 0
@@ -108,6 +136,19 @@ class Source:
     last_error_kind: FailureKind | None = None
     lease_no: int = 0
     lease_until: float | None = None
+
+
+def url_key(url: str) -> str:
+    """What two spellings of one address share: two sources of a type with the same key are the same source.
+
+    Scheme, case of the host, usual port, fragment and last slash make no difference.
+    """
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower()
+    port = f":{parts.port}" if parts.port and parts.port not in (80, 443) else ""
+    user = parts.netloc.rpartition("@")[0]
+    netloc = f"{user}@{host}{port}" if user else f"{host}{port}"
+    return urlunsplit(("", netloc, parts.path.rstrip("/"), parts.query, ""))
 
 
 @dataclass(frozen=True, slots=True)

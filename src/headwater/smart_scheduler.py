@@ -19,7 +19,7 @@ from headwater.schedule.cadence import (
     FREQUENCY_CADENCE_MAP,
     RECENT_ENTRIES,
     RSS_CADENCE_INTERVALS,
-    CadenceStats,
+    SourceStats,
     advance_stats,
     calculate_backoff,
     calculate_next_check_time,
@@ -45,7 +45,7 @@ __all__ = [
 
 _log = logging.getLogger(__name__)
 
-_STATS = tuple(field.name for field in fields(CadenceStats))
+_STATS = tuple(field.name for field in fields(SourceStats))
 _COLUMNS = ("source_id", "source_type", *_STATS)
 
 
@@ -73,10 +73,10 @@ def _rollback(conn: Any) -> None:
         conn.rollback()
 
 
-def _read_stats(row: Mapping[str, Any]) -> CadenceStats | None:
+def _read_stats(row: Mapping[str, Any]) -> SourceStats | None:
     """The row's numbers, or None where they are damaged."""
     try:
-        stats = CadenceStats(**{name: row[name] for name in _STATS if row[name] is not None})
+        stats = SourceStats(**{name: row[name] for name in _STATS if row[name] is not None})
         return stats if is_sound(stats) else None
     except (TypeError, ValueError, KeyError):
         return None
@@ -140,10 +140,10 @@ def update_source_stats(
     """
     moment = time.time() if now is None else now
     row = get_source_stats(conn, source_id)
-    stats = _read_stats(row) if row is not None else CadenceStats()
+    stats = _read_stats(row) if row is not None else SourceStats()
     if stats is None:
         _log.warning("the statistics of source %s are damaged and begin anew", source_id)
-        stats = CadenceStats()
+        stats = SourceStats()
     stats = advance_stats(
         stats,
         has_new_entries=has_new_entries,

@@ -1,0 +1,1 @@
+"""Collection: a visit (fetch, decide, save, plan) and the loop that claims and drains."""

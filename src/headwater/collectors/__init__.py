@@ -1,0 +1,1 @@
+"""What Headwater can collect from: one file a kind of source, found by `collectors.types`."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
-from headwater.model import Observation, Plan
+from headwater.model import Observation, Plan, SourceStats
 from headwater.schedule.backoff import (
     FORBIDDEN_SECONDS,
     RATE_LIMITED_SECONDS,
@@ -189,27 +189,7 @@ def calculate_backoff(fail_count: int, error_message: str = "") -> int:
     return int(find_backoff(Failure(max(fail_count, 1))))
 
 
-@dataclass(frozen=True, slots=True)
-class CadenceStats:
-    """The numbers of one `source_stats` row, without its keys."""
-
-    frequency_type: str = DEFAULT_FREQUENCY
-    cadence: str = DEFAULT_CADENCE
-    avg_publish_hour: float | None = None
-    std_publish_hour: float | None = None
-    next_due_at: int = 0
-    last_check_at: int = 0
-    last_article_at: int = 0
-    fail_count: int = 0
-    backoff_until: int = 0
-    last_error: str | None = None
-    check_count: int = 0
-    hit_count: int = 0
-    created_at: int = 0
-    updated_at: int = 0
-
-
-def is_sound(stats: CadenceStats) -> bool:
+def is_sound(stats: SourceStats) -> bool:
     """Whether the numbers can be true. What is not is begun anew."""
     counts = (stats.check_count, stats.hit_count, stats.fail_count, stats.next_due_at, stats.backoff_until)
     hours = (stats.avg_publish_hour, stats.std_publish_hour)
@@ -227,14 +207,14 @@ def needs_analysis(check_count: int, has_new_entries: bool) -> bool:
 
 
 def advance_stats(
-    stats: CadenceStats,
+    stats: SourceStats,
     *,
     has_new_entries: bool,
     error_message: str,
     recent_times: Callable[[], Sequence[float]],
     now: float,
     rng: random.Random | None = None,
-) -> CadenceStats:
+) -> SourceStats:
     """The statistics after one attempt.
 
     `recent_times` gives up to thirty recent publication times, ascending; it is asked only when needed.
@@ -307,7 +287,7 @@ class CadencePolicy:
     def digest(self, state: bytes | None, visit: Observation) -> bytes | None:
         if visit.outcome in ("failed", "skipped"):
             return state
-        stats, times = _unpack(state) or (CadenceStats(), [])
+        stats, times = _unpack(state) or (SourceStats(), [])
         if visit.item_times:
             usable = read_times({"published_at": min(at, visit.at)} for at in visit.item_times)
             times = sorted(times + usable)[-RECENT_ENTRIES:]
@@ -324,7 +304,7 @@ class CadencePolicy:
         return _pack(stats, times)
 
     def plan(self, state: bytes | None, now: float, rng: random.Random) -> Plan:
-        stats, _ = _unpack(state) or (CadenceStats(), [])
+        stats, _ = _unpack(state) or (SourceStats(), [])
         due = calculate_next_check_time(
             stats.cadence,
             stats.frequency_type,
@@ -343,7 +323,7 @@ class CadencePolicy:
         return Plan(now + (due - now) * self.scale, reason)
 
 
-def _pack(stats: CadenceStats, times: Sequence[float]) -> bytes:
+def _pack(stats: SourceStats, times: Sequence[float]) -> bytes:
     mean, deviation = stats.avg_publish_hour, stats.std_publish_hour
     body = _BODY.pack(
         _FREQUENCIES.index(stats.frequency_type),
@@ -357,7 +337,7 @@ def _pack(stats: CadenceStats, times: Sequence[float]) -> bytes:
     return _HEADER.pack(_VERSION, crc32(body)) + body
 
 
-def _unpack(packed: bytes | None) -> tuple[CadenceStats, list[float]] | None:
+def _unpack(packed: bytes | None) -> tuple[SourceStats, list[float]] | None:
     """The statistics and times, or None where they cannot be trusted."""
     if packed is None or len(packed) < _HEADER.size + _BODY.size:
         return None
@@ -367,7 +347,7 @@ def _unpack(packed: bytes | None) -> tuple[CadenceStats, list[float]] | None:
         return None
     which, mean, deviation, last, checks, hits, count = _BODY.unpack_from(body)
     frequency = _FREQUENCIES[which]
-    stats = CadenceStats(
+    stats = SourceStats(
         frequency_type=frequency,
         cadence=FREQUENCY_CADENCE_MAP[frequency],
         avg_publish_hour=None if mean == _NONE else mean,

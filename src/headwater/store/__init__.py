@@ -1,0 +1,1 @@
+"""The only door to the database: tables, migrations, and queries by subject."""

@@ -1,0 +1,1 @@
+"""The dashboard: server-rendered pages and a little JavaScript of our own."""

@@ -1,0 +1,154 @@
+"""Writes the parts of the documentation that are made from the code: `make docs`. A test compares them.
+
+docs/reference/settings.md, docs/reference/commands.md, docs/reference/types.md, docs/reference/python.md,
+.env.example
+"""
+
+import inspect
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ["HEADWATER_LANGUAGE"] = "en"
+os.environ.setdefault("XDG_DATA_HOME", "~/.local/share")
+
+import typer
+
+import headwater
+from headwater.cli.app import app
+from headwater.collectors.types import TYPES
+from headwater.config import SETTINGS, Setting
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTE = "<!-- Made from the code by `make docs`; changes here are overwritten. -->\n\n"
+
+SETTINGS_TEXT = """# Settings
+
+A setting has its default until a later place says otherwise: `headwater.toml` in the current directory (or the file
+named with `--config`), then `.env` in the current directory, then the environment, then the command line
+(`--set NAME=VALUE`). A wrong value or an unknown name stops the start with one line. `headwater config` shows every
+setting in force and where it came from.
+
+| in `headwater.toml` | in the environment | default | takes | meaning |
+|---|---|---|---|---|
+ROWS
+## Intervals by type
+
+`FETCH_INTERVAL_<TYPE>` in the environment, or `[fetch_interval]` in `headwater.toml`, sets the minutes between visits
+for a [type of source](types.md), by its alias (`FETCH_INTERVAL_RSS=120`) or its full name
+(`FETCH_INTERVAL_RSS_FEED=120`). A source's own `fetch_interval_minutes` in its config wins over both.
+"""
+TYPES_TEXT = """# Types of sources
+
+Names and aliases mean the same everywhere. Sources of a type that is not collected yet can be stored; visits to them
+are skipped with one warning for each type.
+
+| type | alias | interval | collected |
+|---|---|---|---|
+ROWS"""
+
+
+def shown_default(setting: Setting) -> str:
+    if setting.name == "data_dir":
+        return "`~/.local/share/headwater`"
+    if setting.default in (None, ()):
+        return "–"
+    return f"`{setting.default:g}`" if isinstance(setting.default, float) else f"`{setting.default}`"
+
+
+def settings_page() -> str:
+    rows = "".join(
+        f"| `{setting.name}` | {', '.join(f'`{name}`' for name in setting.env)} | {shown_default(setting)} "
+        f"| {setting.allowed} | {setting.help} |\n"
+        for setting in SETTINGS
+    )
+    return f"{NOTE}{SETTINGS_TEXT}".replace("ROWS", rows)
+
+
+def types_page() -> str:
+    rows = "".join(
+        f"| `{kind.name}` | {f'`{kind.alias}`' if kind.alias else '–'} | {kind.interval_minutes:g} min "
+        f"| {'yes' if kind.collector else 'skipped'} |\n"
+        for kind in TYPES
+    )
+    return f"{NOTE}{TYPES_TEXT}".replace("ROWS", rows)
+
+
+def commands_page() -> str:
+    return NOTE + "# Commands\n\n" + "\n".join(command_texts(typer.main.get_command(app), "headwater"))
+
+
+def command_texts(command: Any, path: str) -> Iterator[str]:
+    yield f"## `{path}`\n\n{command.help or ''}\n"
+    rows = ""
+    for parameter in command.params:
+        if parameter.name in ("help", "install_completion", "show_completion"):
+            continue
+        is_option = parameter.opts[0].startswith("-")
+        names = [*parameter.opts, *parameter.secondary_opts] if is_option else [parameter.name.upper()]
+        rows += f"| {', '.join(f'`{name}`' for name in names)} | {parameter.help or ''} |\n"
+    if rows:
+        yield "| | |\n|---|---|\n" + rows
+    for name in sorted(getattr(command, "commands", {})):
+        yield from command_texts(command.commands[name], f"{path} {name}")
+
+
+def python_page() -> str:
+    parts = [NOTE + "# Python\n\nEverything `headwater` exports. Nothing else is public.\n"]
+    for name in headwater.__all__:
+        thing = getattr(headwater, name)
+        if name == "__version__":
+            parts.append("## `__version__`\n\nThe version, as text.\n")
+            continue
+        signature = str(inspect.signature(thing)) if inspect.isfunction(thing) else ""
+        text = inspect.cleandoc(inspect.getdoc(thing) or "")
+        if is_dataclass(thing):
+            text = "" if text.startswith(f"{name}(") else f"{text}\n\n"
+            text += "| field | type |\n|---|---|\n"
+            text += "".join(f"| `{field.name}` | `{shown_type(field.type)}` |\n" for field in fields(thing))
+        parts.append(f"## `{name}{signature}`\n\n{text.rstrip()}\n")
+    return "\n".join(parts)
+
+
+def shown_type(kind: Any) -> str:
+    text = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else str(kind)
+    return re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", text).replace("|", "\\|")
+
+
+def example_environment() -> str:
+    lines = ["# Every setting, with its default. Copy to .env and change what you need.", ""]
+    for setting in SETTINGS:
+        default = setting.default
+        if default in (None, ()) or callable(default):
+            default = ""
+        value = f"{default:g}" if isinstance(default, float) else default
+        lines += [f"# {setting.help}", f"# Takes {setting.allowed}.", f"#{setting.env[0]}={value}", ""]
+    lines += [
+        "# Minutes between visits to the sources of a type.",
+        *(
+            f"#FETCH_INTERVAL_{(kind.alias or kind.name).upper().replace('.', '_')}={kind.interval_minutes:g}"
+            for kind in TYPES
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {
+    "docs/reference/settings.md": settings_page,
+    "docs/reference/types.md": types_page,
+    "docs/reference/commands.md": commands_page,
+    "docs/reference/python.md": python_page,
+    ".env.example": example_environment,
+}
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (ROOT / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

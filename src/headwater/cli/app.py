@@ -1,0 +1,99 @@
+"""The `headwater` command: its global options, its groups, and how every error becomes one line."""
+
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headwater import __version__
+from headwater.cli import collect, config, demo, feeds, items, serve, source
+from headwater.cli.session import Session
+from headwater.errors import HeadwaterError
+from headwater.language import translate as t
+
+app = typer.Typer(
+    name="headwater",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=t("Collects feeds, sitemaps and other web sources on time and with as few requests as possible."),
+)
+app.add_typer(source.app, name="source")
+app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
+app.command("items", help=t("List what was collected."))(items.items)
+app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)
+app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
+app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)
+app.command("export", help=t("Write all sources as an OPML file."))(feeds.export)
+app.command("serve", help=t("Run the collector and the dashboard in one process."))(serve.serve)
+app.command("config", help=t("Show every setting, its value and where it came from."))(config.config)
+app.command("demo", help=t("Try Headwater with a built-in publisher; needs no internet."))(demo.demo)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"headwater {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def set_up(
+    context: typer.Context,
+    database: Annotated[
+        str | None, typer.Option(help=t("The database URL, instead of HEADWATER_DATABASE_URL."))
+    ] = None,
+    config_file: Annotated[
+        Path | None, typer.Option("--config", help=t("The settings file, instead of ./headwater.toml."))
+    ] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help=t("A setting, as NAME=VALUE; may be repeated."))
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help=t("Show the traceback of an error."))] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help=t("Show the version."))
+    ] = False,
+) -> None:
+    context.obj = Session(database=database, config_file=config_file, assignments=setting or [], debug=debug)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and answer its exit code."""
+    debug = "--debug" in arguments
+    try:
+        result = app(arguments, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except typer.Exit as exit_:
+        return exit_.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        return 130
+    except typer.TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # it has shown the help and is no error to us
+            return 0
+        _complain(error.format_message())
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
+        return 1
+    except HeadwaterError as error:
+        if debug:
+            raise
+        _complain(error.render())
+        return error.exit_code
+    except Exception as error:
+        if debug:
+            raise
+        logging.getLogger(__name__).debug("unexpected error", exc_info=True)
+        _complain(
+            t("unexpected {kind}: {problem}; run it again with --debug for the whole story").format(
+                kind=type(error).__name__, problem=" ".join(str(error).split())
+            )
+        )
+        return 1
+
+
+def _complain(message: str) -> None:
+    line = " ".join(message.split())
+    typer.echo(f"{t('error')}: {line}", err=True)

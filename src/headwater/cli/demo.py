@@ -1,0 +1,26 @@
+"""`headwater demo`: Headwater at work, without the internet."""
+
+import asyncio
+
+import typer
+
+from headwater.cli.session import Session
+from headwater.language import translate as t
+
+
+def demo(context: typer.Context) -> None:
+    from headwater.cli.collect import stopping_on_signals
+    from headwater.demo.run import run_demo
+
+    session: Session = context.obj
+    session.log_to_terminal()
+
+    def on_ready(address: str) -> None:
+        typer.echo(t("A dozen sources are being collected. See them at {address}").format(address=address))
+        typer.echo(t("Ctrl-C ends the demo and removes what it stored."))
+
+    finished = asyncio.run(
+        run_demo(session.settings, stopping_on_signals=stopping_on_signals, on_ready=on_ready)
+    )
+    if not finished:
+        raise typer.Exit(1)

@@ -1,0 +1,162 @@
+"""`headwater parse`, `discover`, `import` and `export`: reading, finding and moving feeds."""
+
+import asyncio
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headwater.cli.output import Json, print_json, print_table, progress_bar
+from headwater.cli.session import Session
+from headwater.errors import InputError
+from headwater.language import translate as t
+
+if TYPE_CHECKING:
+    from headwater.formats.feed import Feed
+
+
+def parse(
+    context: typer.Context,
+    place: Annotated[
+        str, typer.Argument(metavar="FILE|URL", help=t("A file, an address, or - for standard input."))
+    ],
+    json: Json = False,
+) -> None:
+    from headwater.formats.feed import parse as parse_feed
+
+    session: Session = context.obj
+    if place.lower().startswith(("http://", "https://")):
+        feed = asyncio.run(_fetch_feed(session, place))
+    else:
+        feed = parse_feed(_read(place))
+    if json:
+        print_json(feed)
+        return
+    facts = {
+        t("Format"): feed.format,
+        t("Title"): feed.title,
+        t("Address"): feed.link,
+        t("Language"): feed.language,
+        t("Items"): len(feed.entries),
+    }
+    for name, value in facts.items():
+        typer.echo(f"{name}: {'-' if value in (None, '') else value}")
+    for note in feed.notes:
+        typer.echo(f"{t('Note')}: {note}")
+    print_table(
+        (t("Published"), t("Title"), t("Address"), t("Text")),
+        (
+            (
+                (entry.published or entry.updated or "-"),
+                entry.title,
+                entry.link,
+                t("{count} characters").format(count=len(entry.content or entry.summary or "")),
+            )
+            for entry in feed.entries
+        ),
+        empty=t("It has no items."),
+    )
+
+
+async def _fetch_feed(session: Session, url: str) -> "Feed":
+    from headwater.collect.engine import make_fetcher
+    from headwater.fetch.message import Request
+    from headwater.formats.feed import parse as parse_feed
+
+    async with make_fetcher(session.settings) as fetcher:
+        response = await fetcher.get(Request(url))
+    return parse_feed(response.body, url=response.url, content_type=response.content_type)
+
+
+def discover(
+    context: typer.Context,
+    url: Annotated[str, typer.Argument(help=t("The address of a page."))],
+    json: Json = False,
+) -> None:
+    from headwater.collect.adding import read_url
+    from headwater.collect.discovery import FoundFeed
+    from headwater.collect.discovery import discover as find
+    from headwater.collect.engine import make_fetcher
+
+    session: Session = context.obj
+
+    async def look() -> list[FoundFeed]:
+        async with make_fetcher(session.settings) as fetcher:
+            return await find(read_url(url), fetcher)
+
+    found = asyncio.run(look())
+    if json:
+        print_json(found)
+        return
+    how = {
+        None: t("it is a feed itself"),
+        "rule": t("by the site's rule"),
+        "link": t("named by the page"),
+        "body": t("linked in the page"),
+        "guess": t("at a usual place"),
+    }
+    print_table(
+        (t("Address"), t("Title"), t("How")),
+        ((each.url, each.title, how[each.how]) for each in found),
+        empty="",
+    )
+
+
+def import_(
+    context: typer.Context,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE.opml", help=t("An OPML file, or - for standard input."))
+    ],
+    json: Json = False,
+) -> None:
+    from headwater.collect.lists import import_opml
+
+    session: Session = context.obj
+    data = _read(file)
+    with session.open_store() as store, progress_bar(t("Importing"), quiet=json) as advance:
+        report = import_opml(store, data, time.time(), advance)
+    counts = Counter(entry.outcome for entry in report)
+    if json:
+        print_json(report)
+        return
+    for entry in report:
+        if entry.outcome != "added":
+            typer.echo(f"{entry.title or entry.url}: {entry.reason}", err=True)
+    typer.echo(
+        t("{added} added, {known} known already, {rejected} rejected").format(
+            added=counts["added"], known=counts["known"], rejected=counts["rejected"]
+        )
+    )
+
+
+def export(
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE.opml", help=t("Else to standard output."))
+    ] = None,
+) -> None:
+    from headwater.collect.lists import export_opml
+    from headwater.store.sources import list_sources
+
+    session: Session = context.obj
+    with session.open_store() as store, store.reading() as connection:
+        document = export_opml(list_sources(connection), time.time())
+    if file is None:
+        sys.stdout.buffer.write(document)
+        return
+    try:
+        beside = file.with_name(file.name + ".part")
+        beside.write_bytes(document)
+        beside.replace(file)  # whole or not at all, whatever happens meanwhile
+    except OSError as error:
+        raise InputError("cannot write {path}: {problem}", path=file, problem=error.strerror) from None
+
+
+def _read(place: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()
+    except OSError as error:
+        raise InputError("cannot read {path}: {problem}", path=place, problem=error.strerror) from None

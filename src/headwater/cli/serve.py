@@ -1,0 +1,28 @@
+"""`headwater serve`: collector and dashboard in one process."""
+
+import asyncio
+
+import typer
+
+from headwater.cli.session import Session
+from headwater.language import translate as t
+
+
+def serve(context: typer.Context) -> None:
+    from headwater.cli.collect import stopping_on_signals
+    from headwater.web.server import serve as serve_all
+
+    session: Session = context.obj
+    with session.open_store() as store:
+        finished = asyncio.run(
+            serve_all(
+                store,
+                session.settings,
+                stopping_on_signals=stopping_on_signals,
+                on_ready=lambda address: typer.echo(
+                    t("The dashboard is at {address}").format(address=address)
+                ),
+            )
+        )
+    if not finished:
+        raise typer.Exit(1)

@@ -1,0 +1,47 @@
+"""What one run of the command line works with: its settings, read late, and its store."""
+
+import logging
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headwater.config import Settings, load_settings
+from headwater.errors import SettingError
+
+if TYPE_CHECKING:
+    from headwater.store.database import Store
+
+
+@dataclass
+class Session:
+    database: str | None = None
+    config_file: Path | None = None
+    assignments: list[str] = field(default_factory=list)
+    debug: bool = False
+
+    @cached_property
+    def settings(self) -> Settings:
+        overrides: dict[str, Any] = {}
+        for assignment in self.assignments:
+            name, equals, value = assignment.partition("=")
+            if not equals:
+                raise SettingError("--set {text} is not NAME=VALUE", text=assignment)
+            overrides[name.strip()] = value.strip()
+        if self.database is not None:
+            overrides["database_url"] = self.database
+        return load_settings(toml_file=self.config_file, overrides=overrides)
+
+    def open_store(self) -> "Store":
+        from headwater.collectors.types import intervals_by_type
+        from headwater.store.database import Store
+
+        self.log_to_terminal()
+        intervals_by_type(self.settings.fetch_intervals, {})  # a misspelt type is found before anything runs
+        return Store.open(self.settings.database)
+
+    def log_to_terminal(self) -> None:
+        logging.basicConfig(
+            level=self.settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+        )
+        logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -1,0 +1,212 @@
+"""`headwater source …`: what to collect from."""
+
+import asyncio
+import time
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from headwater.cli.output import Json, ago, iso, print_json, print_table
+from headwater.cli.session import Session
+from headwater.errors import InputError
+from headwater.language import translate as t
+from headwater.model import Source
+
+app = typer.Typer(no_args_is_help=True, help=t("Add, list, pause, resume and remove sources."))
+
+Id = Annotated[int, typer.Argument(metavar="ID", help=t("The source's number, as listed."))]
+
+
+@app.command(help=t("Add a source. It is visited at once; if that fails, nothing is stored."))
+def add(
+    context: typer.Context,
+    url: Annotated[str, typer.Argument(help=t("The address of the feed or sitemap."))],
+    type_name: Annotated[str, typer.Option("--type", help=t("The kind of source."))] = "rss.feed",
+    name: Annotated[str | None, typer.Option(help=t("A name; else the source's own title."))] = None,
+    folder: Annotated[str | None, typer.Option(help=t("A folder to keep it in."))] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=t("A key of the source's config, as KEY=VALUE (VALUE may be JSON); may be repeated.")
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option(help=t("Visit it now; --no-check leaves the first visit to the collector."))
+    ] = True,
+    json: Json = False,
+) -> None:
+    from headwater.collect.adding import add_and_visit, add_unvisited, read_new_source
+    from headwater.collect.engine import Engine
+
+    session: Session = context.obj
+    wanted = read_new_source(url, type_name, _read_assignments(config or []), name, folder)
+    with session.open_store() as store:
+
+        async def visit() -> Source:
+            async with Engine(store, session.settings) as engine:
+                return await add_and_visit(wanted, await engine.surroundings())
+
+        if check:
+            added = asyncio.run(visit())
+        else:
+            with store.writing() as connection:
+                added = add_unvisited(connection, wanted, time.time())
+    if json:
+        print_json(source_as_json(added))
+    elif added.last_fetched_at is None:
+        typer.echo(
+            t("added source {id}: {name}; the collector visits it next").format(id=added.id, name=added.name)
+        )
+    else:
+        typer.echo(
+            t("added source {id}: {name}; next visit {when}").format(
+                id=added.id, name=added.name, when=ago(added.next_fetch_at)
+            )
+        )
+
+
+@app.command("list", help=t("List all sources."))
+def list_(context: typer.Context, json: Json = False) -> None:
+    from headwater.store.sources import list_sources
+
+    session: Session = context.obj
+    with session.open_store() as store, store.reading() as connection:
+        found = list_sources(connection)
+    if json:
+        print_json([source_as_json(source) for source in found])
+        return
+    print_table(
+        (
+            "ID",
+            t("Name"),
+            t("Type"),
+            t("State"),
+            t("Visits"),
+            t("Last visit"),
+            t("Next visit"),
+            t("Last error"),
+        ),
+        (
+            (
+                source.id,
+                source.name,
+                source.type,
+                t(_state(source)),
+                source.fetch_count,
+                ago(source.last_fetched_at),
+                ago(source.next_fetch_at) if source.schedule_enabled else "-",
+                source.last_error,
+            )
+            for source in found
+        ),
+        empty=t("There are no sources yet. Add one with: headwater source add URL"),
+    )
+
+
+@app.command(help=t("Show one source with everything known of it."))
+def show(context: typer.Context, source_id: Id, json: Json = False) -> None:
+    from headwater.store.sources import get_source
+
+    session: Session = context.obj
+    with session.open_store() as store, store.reading() as connection:
+        source = get_source(connection, source_id)
+    shown = source_as_json(source)
+    if json:
+        print_json(shown)
+    else:
+        print_table(
+            (t("Field"), t("Value")),
+            (
+                (key, orjson.dumps(value).decode() if isinstance(value, dict) else value)
+                for key, value in shown.items()
+            ),
+            empty="",
+        )
+
+
+@app.command(help=t("Stop visiting a source until it is resumed."))
+def pause(context: typer.Context, source_id: Id, json: Json = False) -> None:
+    _switch(context.obj, source_id, False, t("paused source {id}: {name}"), json)
+
+
+@app.command(help=t("Visit a paused source again."))
+def resume(context: typer.Context, source_id: Id, json: Json = False) -> None:
+    _switch(context.obj, source_id, True, t("resumed source {id}: {name}"), json)
+
+
+@app.command(help=t("Remove a source. Its items, and the memory of what it has shown, stay."))
+def remove(context: typer.Context, source_id: Id, json: Json = False) -> None:
+    from headwater.store.sources import remove_source
+
+    session: Session = context.obj
+    with session.open_store() as store, store.writing() as connection:
+        removed = remove_source(connection, source_id, time.time())
+    if json:
+        print_json(source_as_json(removed))
+    else:
+        typer.echo(t("removed source {id}: {name}").format(id=removed.id, name=removed.name))
+
+
+def _switch(session: Session, source_id: int, enabled: bool, message: str, json: bool) -> None:
+    from headwater.store.sources import set_schedule_enabled
+
+    with session.open_store() as store, store.writing() as connection:
+        source = set_schedule_enabled(connection, source_id, enabled, time.time())
+    if json:
+        print_json(source_as_json(source))
+    else:
+        typer.echo(message.format(id=source.id, name=source.name))
+
+
+def _read_assignments(assignments: list[str]) -> dict[str, Any]:
+    """KEY=VALUE pairs; a value that is JSON is taken as such, any other as text."""
+    config: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise InputError("--config {text} is not KEY=VALUE", text=assignment)
+        try:
+            config[key.strip()] = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            config[key.strip()] = value
+    return config
+
+
+def _state(source: Source) -> str:
+    return source.status if source.schedule_enabled else "off"
+
+
+def source_as_json(source: Source) -> dict[str, Any]:
+    """A source as programs read it. Secrets in its config are starred out."""
+    from headwater.collectors.base import shown_config
+
+    return {
+        "id": source.id,
+        "name": source.name,
+        "type": source.type,
+        "url": source.url,
+        "config": shown_config(source.config),
+        "folder": source.folder,
+        "is_active": source.is_active,
+        "schedule_enabled": source.schedule_enabled,
+        "status": source.status,
+        "policy": source.policy,
+        "pipeline_template_id": source.pipeline_template_id,
+        "title": source.metadata.title,
+        "description": source.metadata.description,
+        "site_url": source.metadata.site_url,
+        "language": source.metadata.language,
+        "icon_url": source.metadata.icon_url,
+        "created_at": iso(source.created_at),
+        "last_fetched_at": iso(source.last_fetched_at),
+        "next_fetch_at": iso(source.next_fetch_at),
+        "plan_reason": dict(source.plan_reason),
+        "last_entry_at": iso(source.last_entry_at),
+        "fetch_count": source.fetch_count,
+        "hit_count": source.hit_count,
+        "fetch_error_count": source.fetch_error_count,
+        "consecutive_failures": source.consecutive_failures,
+        "last_error": source.last_error,
+        "last_error_kind": source.last_error_kind,
+    }

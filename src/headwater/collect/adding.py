@@ -1,0 +1,118 @@
+"""Adding a source: its first visit is its check, so a new source costs one request and is useful at once."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection
+
+from headwater.collect.decide import candidates
+from headwater.collect.visit import Surroundings, successful_settlement, too_slow
+from headwater.collectors.base import Collector, Harvest, SourceConfig, read_config
+from headwater.collectors.types import SourceType, collector_of, find_type
+from headwater.errors import InputError, ParseError, VisitError
+from headwater.model import Source
+from headwater.store.queue import claim_sources, settle
+from headwater.store.sources import add_source, refuse_duplicate
+
+_HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSource:
+    """A source somebody wants, checked as far as that goes without a request."""
+
+    url: str
+    type: SourceType
+    config: Mapping[str, Any]
+    name: str | None = None
+    folder: str | None = None
+
+
+def read_new_source(
+    url: str,
+    type_name: str = "rss.feed",
+    config: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    folder: str | None = None,
+) -> NewSource:
+    """Check what a user gave; InputError names what is wrong."""
+    source_type = find_type(type_name)
+    collector = collector_of(source_type.name)
+    read_config(collector.config_model if collector else SourceConfig, config or {}, source_type.name)
+    return NewSource(read_url(url), source_type, dict(config or {}), name, folder)
+
+
+async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
+    """Visit the source and, if that works, store it with what it yielded, all in one transaction.
+
+    VisitError when it cannot be visited: then nothing is stored.
+    """
+    await world.store.read(refuse_duplicate, wanted.type.name, wanted.url)
+    collector = collector_of(wanted.type.name)
+    if collector is None:
+        return await world.store.write(_add, wanted, world.clock())
+    started_at = world.clock()
+    harvest = await _first_visit(wanted, collector, world)
+
+    def store(connection: Connection) -> Source:
+        now = world.clock()
+        source = _add(connection, wanted, now, harvest.metadata.title)
+        (claimed,) = claim_sources(connection, [source.id], now=now, lease_until=now + world.timeout_seconds)
+        found = candidates(harvest.items, now)
+        settlement = successful_settlement(claimed, harvest, found, {}, world.planner, started_at, now)
+        settle(connection, [settlement])
+        return settlement.after
+
+    return await world.store.write(store)
+
+
+def add_unvisited(connection: Connection, wanted: NewSource, now: float) -> Source:
+    """Store the source without a request: it is first in line for the next collection."""
+    return _add(connection, wanted, now)
+
+
+async def _first_visit(wanted: NewSource, collector: Collector, world: Surroundings) -> Harvest:
+    source = Source(0, wanted.name or wanted.url, wanted.type.name, wanted.url, wanted.config)
+    config = read_config(collector.config_model, wanted.config, wanted.type.name)
+    try:
+        async with asyncio.timeout(world.timeout_seconds):
+            return await collector.collect(source, config, world.fetcher)
+    except ParseError as error:
+        raise VisitError(
+            error.kind, "{url} cannot be added: {problem}", url=wanted.url, problem=error.render()
+        ) from error
+    except TimeoutError:
+        raise too_slow(world.timeout_seconds) from None
+
+
+def _add(connection: Connection, wanted: NewSource, now: float, title: str | None = None) -> Source:
+    return add_source(
+        connection,
+        name=wanted.name or title or urlsplit(wanted.url).netloc,
+        type=wanted.type.name,
+        url=wanted.url,
+        now=now,
+        config=wanted.config,
+        folder=wanted.folder,
+    )
+
+
+def read_url(text: str) -> str:
+    """An http or https address from what people paste: `feed:` and missing schemes are understood."""
+    text = text.strip()
+    text = re.sub(r"^feed:(//)?(?=https?:)", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"^feed:(//)?", "http://", text, flags=re.IGNORECASE)
+    if not _HAS_SCHEME.match(text) or re.match(r"[^/]+:\d", text):
+        text = "https://" + text
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        valid = False
+    if not valid or any(character.isspace() for character in text):
+        raise InputError("{url} is not an address of the web; it starts with http:// or https://", url=text)
+    return text

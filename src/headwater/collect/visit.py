@@ -1,0 +1,199 @@
+"""One visit to one source, from its claim to what is to be written.
+
+    claimed source → collector (fetch, parse) → what is known of these items → decide → plan → Settlement
+
+A visit touches nothing but the network and one read of the database; the settlement is committed by whoever
+asked for the visit. It never raises for what a source does: every failure becomes part of the settlement.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from headwater.collect.decide import Candidate, candidates, decide, keys_of
+from headwater.collect.planning import Planner
+from headwater.collectors.base import Harvest, read_config
+from headwater.collectors.types import collector_of
+from headwater.errors import FailureKind, FetchError, HeadwaterError, VisitError
+from headwater.fetch.client import Fetcher
+from headwater.model import Observation, Source, SourceMetadata, Visit
+from headwater.store.database import Store
+from headwater.store.items import known_keys
+from headwater.store.queue import Settlement
+
+log = logging.getLogger(__name__)
+
+POSTPONE_SECONDS = 60.0
+MOVED_AFTER = 3  # visits in a row that were sent to the same new address for good
+
+_warned_types: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What visits need of the world."""
+
+    store: Store
+    fetcher: Fetcher
+    planner: Planner
+    clock: Callable[[], float]
+    timeout_seconds: float
+
+
+async def visit(source: Source, world: Surroundings) -> Settlement:
+    """Visit a claimed source."""
+    started_at = world.clock()
+    try:
+        collector = collector_of(source.type)
+        if collector is None:
+            return _skipped(source, world, started_at)
+        config = read_config(collector.config_model, source.config, source.type)
+        async with asyncio.timeout(world.timeout_seconds):
+            harvest = await collector.collect(source, config, world.fetcher)
+        return await _succeeded(source, harvest, world, started_at)
+    except VisitError as error:
+        if error.kind is FailureKind.RATE_LIMITED and error.http_status is None:
+            return _postponed(source, error, world, started_at)
+        return failed_settlement(source, error, world, started_at)
+    except TimeoutError:
+        return failed_settlement(source, too_slow(world.timeout_seconds), world, started_at)
+    except HeadwaterError as error:
+        return failed_settlement(source, internal_failure(error.render("en")), world, started_at)
+    except Exception as error:
+        log.exception("source %s: unexpected error", source.id)
+        return failed_settlement(
+            source, internal_failure(f"{type(error).__name__}: {error}"), world, started_at
+        )
+
+
+def too_slow(seconds: float) -> VisitError:
+    return FetchError(FailureKind.TIMEOUT, "the visit took longer than {seconds:g} s in all", seconds=seconds)
+
+
+def internal_failure(problem: str) -> VisitError:
+    return VisitError(
+        FailureKind.INTERNAL, "Headwater could not finish the visit: {problem}", problem=problem
+    )
+
+
+async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, started_at: float) -> Settlement:
+    now = world.clock()
+    found = candidates(harvest.items, now)
+    known = await world.store.read(known_keys, source.id, keys_of(found)) if found else {}
+    return successful_settlement(source, harvest, found, known, world.planner, started_at, now)
+
+
+def successful_settlement(
+    source: Source,
+    harvest: Harvest,
+    found: list[Candidate],
+    known: Mapping[bytes, bytes],
+    planner: Planner,
+    started_at: float,
+    now: float,
+) -> Settlement:
+    """What is written when a visit has worked; `known` is what the database knows of what was found."""
+    decision = decide(found, known, now=now, has_history=source.last_entry_at is not None)
+    seen = Observation(
+        at=now,
+        outcome="new" if decision.new_count else "unchanged",
+        item_times=decision.item_times,
+        items_found=len(found),
+        first=source.last_fetched_at is None,
+        overflow=decision.overflow,
+        hints=harvest.hints,
+    )
+    after = planner.after_success(source, seen)
+    after = replace(
+        after,
+        validators=harvest.validators,
+        metadata=_merge(source.metadata, harvest.metadata),
+        last_fetched_at=now,
+        fetch_count=source.fetch_count + 1,
+        hit_count=source.hit_count + bool(decision.new_count),
+        last_entry_at=max((source.last_entry_at or 0.0, *decision.item_times), default=None) or None,
+    )
+    after = _follow_move(after, harvest.permanent_url)
+    record = Visit(
+        source_id=source.id,
+        started_at=started_at,
+        finished_at=now,
+        outcome=seen.outcome,
+        items_found=len(found),
+        items_new=decision.new_count,
+        items_updated=decision.updated_count,
+        overflow=decision.overflow,
+        http_status=harvest.http_status,
+        requests=harvest.requests,
+        bytes_received=harvest.bytes_received,
+    )
+    return Settlement(source, after, record, decision.changes)
+
+
+def failed_settlement(
+    source: Source, error: VisitError, world: Surroundings, started_at: float
+) -> Settlement:
+    """What is written when a visit has failed."""
+    now = world.clock()
+    message = error.render("en")
+    after = replace(
+        world.planner.after_failure(source, error, now),
+        last_fetched_at=now,
+        fetch_count=source.fetch_count + 1,
+        fetch_error_count=source.fetch_error_count + 1,
+        last_error=message,
+        last_error_kind=error.kind,
+    )
+    record = Visit(
+        source_id=source.id,
+        started_at=started_at,
+        finished_at=now,
+        outcome="failed",
+        http_status=error.http_status,
+        error_kind=error.kind,
+        error_message=message,
+    )
+    return Settlement(source, after, record)
+
+
+def _postponed(source: Source, error: VisitError, world: Surroundings, started_at: float) -> Settlement:
+    """Nothing was sent, because the host is resting or its line is too long: no fault of the source's."""
+    wait = max(error.retry_after_seconds or 0.0, POSTPONE_SECONDS)
+    after = replace(source, next_fetch_at=started_at + wait, plan_reason={"postponed": wait})
+    message = error.render("en")
+    return Settlement(
+        source, after, Visit(source.id, started_at, world.clock(), "skipped", error_message=message)
+    )
+
+
+def _skipped(source: Source, world: Surroundings, started_at: float) -> Settlement:
+    if source.type not in _warned_types:
+        _warned_types.add(source.type)
+        log.warning("sources of type %s are skipped: there is no collector for it", source.type)
+    seen = Observation(at=started_at, outcome="skipped")
+    after = world.planner.after_success(source, seen)
+    return Settlement(source, after, Visit(source.id, started_at, started_at, "skipped"))
+
+
+def _merge(old: SourceMetadata, new: SourceMetadata) -> SourceMetadata:
+    return SourceMetadata(
+        title=new.title or old.title,
+        description=new.description or old.description,
+        site_url=new.site_url or old.site_url,
+        language=new.language or old.language,
+        icon_url=new.icon_url or old.icon_url,
+    )
+
+
+def _follow_move(source: Source, permanent_url: str | None) -> Source:
+    """Follow a permanent redirect for good once it has been seen often enough."""
+    if permanent_url is None or permanent_url == source.url:
+        if source.moved_to is None:
+            return source
+        return replace(source, moved_to=None, moved_count=0)
+    count = source.moved_count + 1 if permanent_url == source.moved_to else 1
+    if count < MOVED_AFTER:
+        return replace(source, moved_to=permanent_url, moved_count=count)
+    log.info("source %s has moved for good: %s is now %s", source.id, source.url, permanent_url)
+    return replace(source, url=permanent_url, moved_to=None, moved_count=0)

@@ -1,0 +1,91 @@
+"""The table of source types: names, aliases, default intervals, and where each one's collector is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from headwater.errors import InputError, SettingError
+
+if TYPE_CHECKING:
+    from headwater.collectors.base import Collector
+
+
+@dataclass(frozen=True, slots=True)
+class SourceType:
+    name: str
+    alias: str | None
+    interval_minutes: float
+    collector: str | None = None  # module:class, imported on first use; None: nothing to collect it with
+
+
+_FEED = "headwater.collectors.feed:FeedCollector"
+
+TYPES: tuple[SourceType, ...] = (
+    SourceType("rss.feed", "rss", 240, _FEED),
+    SourceType("rss.digest", "digest_feed", 240, _FEED),
+    SourceType("rss.hub", None, 240),
+    SourceType("web.sitemap", "sitemap", 120, "headwater.collectors.sitemap:SitemapCollector"),
+    SourceType("web.scraper", "website", 240),
+    SourceType("web.github_trending", "github_trending", 240),
+    SourceType("api.hackernews", "hackernews", 60),
+    SourceType("api.reddit", "reddit", 60),
+    SourceType("api.json", "custom_api", 120),
+    SourceType("video.bilibili", "bilibili", 60),
+    SourceType("twitter.feed", "twitter_feed", 30),
+    SourceType("twitter.list", "twitter_list", 30),
+    SourceType("twitter.bookmarks", "twitter_bookmarks", 60),
+)
+
+
+@cache
+def _by_any_name() -> dict[str, SourceType]:
+    """Every spelling that is accepted: two-part name, alias, and the name as environment variables have it."""
+    names: dict[str, SourceType] = {}
+    for source_type in TYPES:
+        for name in (source_type.name, source_type.alias, source_type.name.replace(".", "_")):
+            if name:
+                names.setdefault(name, source_type)
+    return names
+
+
+def find_type(text: str) -> SourceType:
+    """The type somebody means by `text`; InputError suggests the nearest one."""
+    found = _by_any_name().get(text.strip().lower())
+    if found:
+        return found
+    near = get_close_matches(text.strip().lower(), list(_by_any_name()), n=1, cutoff=0.5)
+    if near:
+        raise InputError("there is no source type {type}; did you mean {near}?", type=text, near=near[0])
+    raise InputError(
+        "there is no source type {type}; choose one of {known}",
+        type=text,
+        known=", ".join(source_type.name for source_type in TYPES),
+    )
+
+
+@cache
+def collector_of(type_name: str) -> "Collector | None":
+    """The collector for a type, or None when there is nothing to collect it with."""
+    place = find_type(type_name).collector
+    if place is None:
+        return None
+    module, _, name = place.partition(":")
+    collector: Collector = getattr(import_module(module), name)()
+    return collector
+
+
+def intervals_by_type(configured: Mapping[str, float], stored: Mapping[str, float]) -> dict[str, float]:
+    """Minutes between visits for every type: the table's, then the environment's, then the database's."""
+    intervals = {source_type.name: source_type.interval_minutes for source_type in TYPES}
+    for layer in (configured, stored):
+        for spelling, minutes in layer.items():
+            try:
+                intervals[find_type(spelling).name] = minutes
+            except InputError as error:
+                raise SettingError(
+                    "fetch interval for {type}: {problem}", type=spelling, problem=error.render()
+                ) from None
+    return intervals

@@ -1,0 +1,414 @@
+"""Settings: defaults < headwater.toml < environment (and .env) < command line.
+
+`SETTINGS` is the one table from which the loader, `headwater config`, `.env.example` and the reference in
+docs/ are made. Reads files and the environment when `load_settings` is called, and at no other time.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from headwater.errors import SettingError
+
+TOML_NAME = "headwater.toml"
+INTERVAL_PREFIX = "FETCH_INTERVAL_"
+FOREIGN_PREFIX = "HEADWATER_TEST_"  # ours, but read by the test suite only
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. `read` turns text or a TOML value into the value, or raises ValueError."""
+
+    name: str
+    env: tuple[str, ...]
+    default: Any
+    read: Callable[[Any], Any]
+    allowed: str
+    help: str
+    secret: bool = False
+
+
+def _whole(low: int, high: int) -> tuple[Callable[[Any], int], str]:
+    def read(value: Any) -> int:
+        if (isinstance(value, bool | float) and value != int(value)) or isinstance(value, bool):
+            raise ValueError
+        number = int(value)
+        if not low <= number <= high:
+            raise ValueError
+        return number
+
+    return read, f"a whole number from {low} to {high}"
+
+
+def _number(low: float, high: float) -> tuple[Callable[[Any], float], str]:
+    def read(value: Any) -> float:
+        if isinstance(value, bool):
+            raise ValueError  # noqa: TRY004 - the loader turns every ValueError into the same clear line
+        number = float(value)
+        if not low <= number <= high:
+            raise ValueError
+        return number
+
+    return read, f"a number from {low:g} to {high:g}"
+
+
+def _choice(*choices: str) -> tuple[Callable[[Any], str], str]:
+    def read(value: Any) -> str:
+        if value not in choices:
+            raise ValueError
+        return str(value)
+
+    return read, "one of " + ", ".join(choices)
+
+
+def _text(pattern: str, allowed: str) -> tuple[Callable[[Any], str | None], str]:
+    def read(value: Any) -> str | None:
+        if not isinstance(value, str) or (value and not re.fullmatch(pattern, value)):
+            raise ValueError
+        return value or None
+
+    return read, allowed
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    names = re.split(r"[,\s]+", value.strip()) if isinstance(value, str) else list(value)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError
+    return tuple(name for name in names if name)
+
+
+def _path(value: Any) -> Path:
+    if not isinstance(value, str) or not value:
+        raise ValueError
+    return Path(value).expanduser()
+
+
+def _default_data_dir() -> Path:
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "headwater"
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "database_url",
+        ("HEADWATER_DATABASE_URL",),
+        None,
+        *_text(r"(postgresql(\+psycopg)?|postgres)://.+|sqlite:///.+", "postgresql://… or sqlite:///FILE"),
+        "The database. Unset: a SQLite file named headwater.db in the data directory.",
+        secret=True,
+    ),
+    Setting(
+        "data_dir",
+        ("HEADWATER_DATA_DIR",),
+        _default_data_dir,
+        _path,
+        "a directory",
+        "Where Headwater keeps its files.",
+    ),
+    Setting(
+        "collector_tick",
+        ("COLLECTOR_TICK", "COLLECTOR_INTERVAL"),
+        60.0,
+        *_number(0.05, 86_400),
+        "Seconds after which the loop looks for due sources at the latest. Old name: COLLECTOR_INTERVAL.",
+    ),
+    Setting(
+        "collector_concurrency",
+        ("COLLECTOR_CONCURRENCY",),
+        20,
+        *_whole(1, 1_000),
+        "How many sources are visited at once.",
+    ),
+    Setting(
+        "visit_timeout_seconds",
+        ("HEADWATER_VISIT_TIMEOUT_SECONDS",),
+        300.0,
+        *_number(1, 3_600),
+        "The longest one visit may take in all.",
+    ),
+    Setting(
+        "min_interval_seconds",
+        ("HEADWATER_MIN_INTERVAL_SECONDS",),
+        300.0,
+        *_number(0.1, 86_400),
+        "No source is planned sooner than this after a visit.",
+    ),
+    Setting(
+        "max_interval_seconds",
+        ("HEADWATER_MAX_INTERVAL_SECONDS",),
+        86_400.0,
+        *_number(60, 604_800),
+        "No source is planned later than this after a successful visit, unless its publisher asks for it.",
+    ),
+    Setting(
+        "max_body_megabytes",
+        ("HEADWATER_MAX_BODY_MEGABYTES",),
+        20,
+        *_whole(1, 1_024),
+        "The largest answer that is read, after decompression.",
+    ),
+    Setting(
+        "allow_hosts",
+        ("HEADWATER_ALLOW_HOSTS",),
+        (),
+        _names,
+        "host names, host:port or networks, separated by commas",
+        "Private addresses that may be visited all the same. Everything private is refused by default.",
+    ),
+    Setting(
+        "host_concurrency",
+        ("HEADWATER_HOST_CONCURRENCY",),
+        2,
+        *_whole(1, 100),
+        "How many requests one host gets at once.",
+    ),
+    Setting(
+        "host_spacing_seconds",
+        ("HEADWATER_HOST_SPACING_SECONDS",),
+        0.5,
+        *_number(0, 3_600),
+        "The time between two requests to one host.",
+    ),
+    Setting(
+        "contact_url",
+        ("HEADWATER_CONTACT_URL",),
+        None,
+        *_text(r"(https?://|mailto:).+", "an http, https or mailto address"),
+        "Where publishers can reach you; part of the User-Agent.",
+    ),
+    Setting(
+        "proxy",
+        ("HEADWATER_PROXY",),
+        None,
+        *_text(r"https?://.+", "http://… or https://…"),
+        "An HTTP proxy for all requests.",
+        secret=True,
+    ),
+    Setting(
+        "host",
+        ("HEADWATER_HOST",),
+        "127.0.0.1",
+        *_text(r"127\.\d+\.\d+\.\d+|::1|localhost", "a loopback address"),
+        "The address the dashboard listens on.",
+    ),
+    Setting(
+        "port",
+        ("HEADWATER_PORT",),
+        8626,
+        *_whole(0, 65_535),
+        "The port the dashboard listens on; 0 takes a free one.",
+    ),
+    Setting(
+        "log_level",
+        ("HEADWATER_LOG_LEVEL",),
+        "info",
+        *_choice("debug", "info", "warning", "error"),
+        "How much is logged.",
+    ),
+    Setting(
+        "language",
+        ("HEADWATER_LANGUAGE",),
+        None,
+        *_choice("en", "zh"),
+        "The language of messages on the terminal. Unset: the terminal's own.",
+    ),
+)
+
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+_BY_ENV = {env: setting for setting in SETTINGS for env in setting.env}
+_read_minutes, _minutes_allowed = _number(0.01, 525_600)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, each with where it came from in `origins`."""
+
+    database_url: str | None
+    data_dir: Path
+    collector_tick: float
+    collector_concurrency: int
+    visit_timeout_seconds: float
+    min_interval_seconds: float
+    max_interval_seconds: float
+    max_body_megabytes: int
+    allow_hosts: tuple[str, ...]
+    host_concurrency: int
+    host_spacing_seconds: float
+    contact_url: str | None
+    proxy: str | None
+    host: str
+    port: int
+    log_level: str
+    language: str | None
+    fetch_intervals: Mapping[str, float]  # minutes by type, spelt as the user spelt it, lower case
+    origins: Mapping[str, str]
+
+    @property
+    def database(self) -> str:
+        """The database URL in force."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'headwater.db'}"
+
+
+def load_settings(
+    *,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    toml_file: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read every setting from all its places; the later place wins. The first wrong one is a SettingError."""
+    directory = directory or Path.cwd()
+    environment = os.environ if environment is None else environment
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    intervals: dict[str, float] = {}
+    for setting in SETTINGS:
+        values[setting.name] = setting.default() if callable(setting.default) else setting.default
+        origins[setting.name] = "default"
+
+    def take(setting: Setting, raw: Any, shown_name: str, origin: str) -> None:
+        try:
+            values[setting.name] = setting.read(raw)
+        except (ValueError, TypeError, OverflowError):
+            shown = "***" if setting.secret else raw
+            raise SettingError(
+                "{name} = {value} is not allowed ({origin}): it takes {allowed}",
+                name=shown_name,
+                value=shown,
+                origin=origin,
+                allowed=setting.allowed,
+            ) from None
+        origins[setting.name] = origin
+
+    def take_interval(type_name: str, raw: Any, shown_name: str, origin: str) -> None:
+        try:
+            intervals[type_name.lower()] = _read_minutes(raw)
+        except (ValueError, TypeError):
+            raise SettingError(
+                "{name} = {value} is not allowed ({origin}): it takes {allowed}",
+                name=shown_name,
+                value=raw,
+                origin=origin,
+                allowed=f"minutes, {_minutes_allowed}",
+            ) from None
+        origins[f"fetch_interval.{type_name.lower()}"] = origin
+
+    for name, raw, origin in _toml_values(toml_file, directory):
+        if name.startswith("fetch_interval."):
+            take_interval(name.removeprefix("fetch_interval."), raw, name, origin)
+        elif name in _BY_NAME:
+            take(_BY_NAME[name], raw, name, origin)
+        else:
+            raise _unknown(name, _BY_NAME, origin)
+
+    for variables, origin in ((read_dotenv(directory / ".env"), ".env"), (environment, "environment")):
+        for env in reversed([env for setting in SETTINGS for env in setting.env]):
+            # Reversed, so that a setting's first name is taken last and wins over its old ones.
+            if variables.get(env):
+                take(_BY_ENV[env], variables[env], env, origin)
+        for env, raw in variables.items():
+            if env.upper().startswith(INTERVAL_PREFIX) and raw:
+                take_interval(env[len(INTERVAL_PREFIX) :], raw, env, origin)
+            elif env.startswith("HEADWATER_") and env not in _BY_ENV and not env.startswith(FOREIGN_PREFIX):
+                raise _unknown(env, _BY_ENV, origin)
+
+    for name, raw in (overrides or {}).items():
+        if name.startswith("fetch_interval."):
+            take_interval(name.removeprefix("fetch_interval."), raw, name, "command line")
+        elif name in _BY_NAME:
+            take(_BY_NAME[name], raw, name, "command line")
+        else:
+            raise _unknown(name, _BY_NAME, "command line")
+
+    return Settings(**values, fetch_intervals=intervals, origins=origins)
+
+
+def _toml_values(toml_file: Path | None, directory: Path) -> Iterable[tuple[str, Any, str]]:
+    """The file's keys, dotted: the one named, else headwater.toml in `directory` if there is one."""
+    path = toml_file or directory / TOML_NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        if toml_file is None and isinstance(error, FileNotFoundError):
+            return
+        raise SettingError(
+            "cannot read {path}: {problem}", path=path, problem=error.strerror or error
+        ) from None
+    except UnicodeDecodeError:
+        raise SettingError("cannot read {path}: {problem}", path=path, problem="not UTF-8") from None
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingError("cannot read {path}: {problem}", path=path, problem=error) from None
+    for name, value in table.items():
+        if name == "fetch_interval" and isinstance(value, dict):
+            for type_name, minutes in _flatten(value):
+                yield f"fetch_interval.{type_name}", minutes, path.name
+        else:
+            yield name, value, path.name
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """`rss.feed = 30` in TOML is a table in a table; types are dotted names."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def read_dotenv(path: Path) -> dict[str, str]:
+    """KEY=VALUE lines; `export`, comments and quotes as shells have them. A missing file is empty."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    variables: dict[str, str] = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        name, value = name.strip(), value.strip()
+        if not equals or not name or name.startswith("#"):
+            continue
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        else:
+            value = re.split(r"\s#", value, maxsplit=1)[0].rstrip()
+        variables[name] = value
+    return variables
+
+
+def _unknown(name: str, known: Iterable[str], origin: str) -> SettingError:
+    near = get_close_matches(name, list(known), n=1)
+    if near:
+        return SettingError(
+            "there is no setting {name} ({origin}); did you mean {near}?",
+            name=name,
+            origin=origin,
+            near=near[0],
+        )
+    return SettingError(
+        "there is no setting {name} ({origin}); `headwater config` lists them all", name=name, origin=origin
+    )
+
+
+def shown_value(setting: Setting, value: Any) -> Any:
+    """A setting's value as it may be shown: passwords in URLs are starred out."""
+    if setting.secret and isinstance(value, str):
+        return without_password(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def without_password(url: str) -> str:
+    """`url` with its password starred out, for messages."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{host}"))

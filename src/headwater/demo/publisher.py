@@ -1,0 +1,39 @@
+"""The demo's web server: answers for its sources, with ETag, Last-Modified and 304 as good publishers do."""
+
+import time
+from collections.abc import Callable, Sequence
+from email.utils import formatdate
+from hashlib import blake2b
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse
+
+from headwater.demo.documents import CONTENT_TYPES, render
+from headwater.demo.sources import WINDOW, DemoSource
+
+
+def create_publisher(
+    sources: Sequence[DemoSource], *, start_at: float, clock: Callable[[], float] = time.time
+) -> FastAPI:
+    """The publisher of `sources`, which began at `start_at`."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    by_path = {source.path: source for source in sources}
+
+    @app.get("/{path:path}")
+    async def answer(request: Request, path: str) -> Response:
+        source = by_path.get("/" + path)
+        if source is None:
+            return HTMLResponse(
+                "<!doctype html><title>Headwater demo</title><p>A page of the demo's publisher.</p>"
+            )
+        items = source.items(start_at, clock())[-WINDOW:][::-1]
+        body = render(source, items, str(request.base_url).rstrip("/"))
+        etag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
+        headers = {"ETag": etag}
+        if items:
+            headers["Last-Modified"] = formatdate(items[0].published_at, usegmt=True)
+        if request.headers.get("if-none-match") == etag:
+            return Response(status_code=304, headers=headers)
+        return Response(body, media_type=CONTENT_TYPES[source.format], headers=headers)
+
+    return app

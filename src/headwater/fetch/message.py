@@ -1,0 +1,129 @@
+"""What the door is asked and what it answers: Request and Response, plain data.
+
+Secrets (credentials, cookies, headers of a source, a proxy's password) are in none of the reprs. Nothing here
+touches the network.
+"""
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit, urlunsplit
+
+from headwater.errors import InputError
+from headwater.model import Hints, Validators
+
+_TOKEN = re.compile(r"\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# The connection's own headers, and the conditions, which come from the validators and from nowhere else.
+_OURS = frozenset(
+    {
+        *("host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"),
+        *("keep-alive", "proxy-connection", "proxy-authorization", "range", "accept-encoding", "referer"),
+        *("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"),
+    }
+)
+
+NO_VALIDATORS = Validators()
+NO_HINTS = Hints()
+
+
+@dataclass(frozen=True, slots=True)
+class BasicAuth:
+    user: str
+    password: str = field(repr=False)
+
+    def header(self) -> str:
+        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class BearerAuth:
+    token: str = field(repr=False)
+
+    def header(self) -> str:
+        return "Bearer " + self.token
+
+
+Auth = BasicAuth | BearerAuth
+
+
+@dataclass(slots=True, eq=False)  # not frozen: that makes building one twice as dear
+class Request:
+    """One thing to get. What is None is as the Fetcher was told for all.
+
+    `headers`, `cookies` and `auth` go to the URL's own origin and never to another one it redirects to.
+    """
+
+    url: str = field(repr=False)
+    validators: Validators = NO_VALIDATORS
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    cookies: Mapping[str, str] | None = field(default=None, repr=False)
+    auth: Auth | None = field(default=None, repr=False)
+    proxy: str | None = field(default=None, repr=False)
+    accept: str | None = None
+    max_bytes: int | None = None
+    total_seconds: float | None = None
+    connect_seconds: float | None = None
+    read_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.headers:
+            for name, value in self.headers.items():
+                if not _TOKEN.match(name) or name.lower() in _OURS:
+                    raise InputError("The request header {name} cannot be set.", name=name[:80])
+                if _UNSENDABLE.search(value):
+                    raise InputError("The value of the request header {name} cannot be sent.", name=name)
+        if self.cookies:
+            for name, value in self.cookies.items():
+                if not _TOKEN.match(name) or _UNSENDABLE.search(value) or ";" in value:
+                    raise InputError("The cookie {name} cannot be sent.", name=name[:80])
+        if isinstance(self.auth, BearerAuth) and _UNSENDABLE.search(self.auth.token):
+            raise InputError("The bearer token cannot be sent: it contains control characters.")
+
+    def __repr__(self) -> str:
+        return f"Request({public_url(self.url)!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One redirect: the status of the answer, the URL it leads to, and whether all so far were permanent."""
+
+    status: int
+    url: str
+    permanent: bool
+
+
+@dataclass(slots=True, eq=False)
+class Response:
+    """A good answer. `unchanged` is a 304, or a 200 with the very bytes of `validators.body_hash`.
+
+    `url` is where the answer came from; `permanent_url` is where an unbroken chain of 301 and 308 from the
+    start leads, else None. `bytes_received` counts headers and body as they came over the wire.
+    """
+
+    url: str
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    validators: Validators
+    unchanged: bool
+    redirects: tuple[Hop, ...] = ()
+    permanent_url: str | None = None
+    hints: Hints = NO_HINTS
+    bytes_received: int = 0
+    elapsed_seconds: float = 0.0
+    content_type: str | None = None
+    requests: int = 1
+
+
+def public_url(url: str) -> str:
+    """The URL as it may be shown: without user name, password and fragment, and on one line."""
+    try:
+        parts = urlsplit(url)
+        netloc = parts.netloc.rpartition("@")[2]
+        shown = urlunsplit((parts.scheme, netloc, parts.path, parts.query, ""))
+    except ValueError:
+        shown = re.sub(r"//[^/@]*@", "//", url)
+    shown = _UNSENDABLE.sub(" ", shown)
+    return shown if len(shown) <= 500 else shown[:497] + "..."

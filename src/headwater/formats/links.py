@@ -1,0 +1,108 @@
+"""Addresses: joining relative ones to their base, also inside HTML bodies.
+
+Pure text work. It never judges whether an address may be visited; that is the fetch door's business.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+from urllib.parse import urljoin
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_ORIGIN = re.compile(r"https?://[^/?#\s]+", re.IGNORECASE)
+_SPACES = re.compile(r"[\t\r\n]+")
+_NOT_RELATIVE: Final = r"[A-Za-z][A-Za-z0-9+.-]*:|#"
+# One pattern for each attribute: it begins with a literal, which the engine finds twenty times faster than an
+# alternation of names.
+_NAMES: Final = ("href", "src")
+_VALUE: Final = (
+    rf"""=(?:"\s*(?!{_NOT_RELATIVE}|\s|")([^"<>]*)"|'\s*(?!{_NOT_RELATIVE}|\s|')([^'<>]*)'"""
+    rf"""|(?!["']|{_NOT_RELATIVE})([^\s"'<>]+))"""
+)
+_RELATIVE: Final = tuple(re.compile(name + _VALUE) for name in _NAMES)
+_RELATIVE_SHOUTED: Final = tuple(re.compile(name.upper() + _VALUE) for name in _NAMES)
+_LONGEST_TAG: Final = 2000  # how far back to look for the beginning of a tag
+_SRCSET = re.compile(r"""srcset=(?:"([^"<>]*)"|'([^'<>]*)')""")
+
+
+def is_absolute(url: str) -> bool:
+    return _ABSOLUTE.match(url) is not None
+
+
+def join(base: str | None, url: str | None) -> str | None:
+    """`url` made absolute by `base`, cleaned of the white space that publishers break long addresses with."""
+    if url is None:
+        return None
+    url = url.strip()
+    if not url:
+        return None
+    if "\n" in url or "\t" in url or "\r" in url:
+        url = _SPACES.sub("", url)
+    if not base or url.startswith(("https://", "http://")) or is_absolute(url):
+        return url
+    # By far the most frequent kind, and urljoin is slow.
+    if url[0] == "/" and url[1:2] != "/" and "/." not in url and (origin := _origin(base)):
+        return origin + url
+    try:
+        return urljoin(base, url)
+    except ValueError:  # for instance an unfinished IPv6 address
+        return url
+
+
+@lru_cache(maxsize=256)
+def _origin(base: str) -> str | None:
+    match = _ORIGIN.match(base)
+    return match[0] if match else None
+
+
+def resolve_html(body: str, base: str | None) -> str:
+    """`body` with the relative addresses in its tags made absolute."""
+    if not base or not is_absolute(base):
+        return body
+    edits: list[tuple[int, int, str]] = []
+    patterns = _RELATIVE
+    if "href=" not in body and "src=" not in body and "srcset=" not in body:
+        if not ("SRC=" in body or "HREF=" in body):
+            return body
+        patterns = _RELATIVE_SHOUTED
+    for pattern in patterns:
+        for match in pattern.finditer(body):
+            if _is_attribute(body, match.start()):
+                value = match[match.lastindex or 1]
+                joined = join(base, value.replace("&amp;", "&")) or value
+                edits.append((*_value_span(match), _quote(joined)))
+    for match in _SRCSET.finditer(body) if "srcset=" in body else ():
+        if _is_attribute(body, match.start()):
+            edits.append((*_value_span(match), _quote(_resolve_srcset(match[match.lastindex or 1], base))))
+    if not edits:
+        return body
+    parts: list[str] = []
+    position = 0
+    for start, end, replacement in sorted(edits):
+        parts += (body[position:start], replacement)
+        position = end
+    return "".join((*parts, body[position:]))
+
+
+def _value_span(match: re.Match[str]) -> tuple[int, int]:
+    return match.start() + match[0].index("=") + 1, match.end()
+
+
+def _quote(value: str) -> str:
+    return '"' + value.replace("&", "&amp;").replace('"', "%22") + '"'
+
+
+def _is_attribute(body: str, position: int) -> bool:
+    """Whether a name begins here, inside of a tag and not in text that talks about one."""
+    if body[position - 1 : position] not in (" ", "\n", "\t", "\r", '"', "'", "/"):
+        return False
+    near = max(0, position - _LONGEST_TAG)
+    return body.rfind("<", near, position) > body.rfind(">", near, position)
+
+
+def _resolve_srcset(value: str, base: str) -> str:
+    candidates = []
+    for candidate in value.replace("&amp;", "&").split(", "):
+        url, space, size = candidate.strip().partition(" ")
+        candidates.append((join(base, url) or url) + space + size)
+    return ", ".join(candidates)

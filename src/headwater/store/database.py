@@ -1,0 +1,184 @@
+"""A database opened: its engine, its transactions, and the threads that keep it off the event loop.
+
+Everything else in `store` is plain functions whose first argument is a connection. They are called
+`with store.writing() as connection:` in synchronous code and `await store.write(function, …)` in asynchronous
+code; there is no second set of them. Nothing here knows what is stored.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from headwater.config import without_password
+from headwater.errors import StoreError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SQLITE_BUSY_SECONDS = 60.0
+POSTGRES_THREADS = 8
+
+
+class Store:
+    """An open, up-to-date database."""
+
+    def __init__(self, url: str) -> None:
+        self.url = _normalise(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
+        readers = POSTGRES_THREADS if not self.is_sqlite else 4
+        self._read_threads = ThreadPoolExecutor(readers, thread_name_prefix="store-read")
+        # SQLite has one writer at a time: one thread spares it the quarrel and keeps commits in order.
+        self._write_threads = (
+            ThreadPoolExecutor(1, thread_name_prefix="store-write") if self.is_sqlite else self._read_threads
+        )
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Connect, and bring the tables up to date."""
+        from headwater.store.migrate import upgrade  # Alembic-free unless there is something to do
+
+        store = cls(url)
+        try:
+            upgrade(store)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        self._write_threads.shutdown(wait=True)
+        self._read_threads.shutdown(wait=True)
+        self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that may write: committed at the end, rolled back on any error."""
+        with self._translated(), self.engine.connect() as connection:
+            connection = connection.execution_options(headwater_writes=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One consistent view of the database."""
+        with self._translated(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    async def write(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `work(connection, …)` in a writing transaction, off the event loop."""
+        return await self._in_thread(self._write_threads, self._call_writing, work, args, kwargs)
+
+    async def read(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `work(connection, …)` in a reading transaction, off the event loop."""
+        return await self._in_thread(self._read_threads, self._call_reading, work, args, kwargs)
+
+    def _call_writing(self, work: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        with self.writing() as connection:
+            return work(connection, *args, **kwargs)
+
+    def _call_reading(self, work: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
+        with self.reading() as connection:
+            return work(connection, *args, **kwargs)
+
+    async def _in_thread(self, threads: ThreadPoolExecutor, call: Callable[..., T], *args: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(threads, call, *args)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn the driver's errors into ours: one line that names the database."""
+        try:
+            yield
+        except DBAPIError as error:
+            failure = StoreError(
+                "the database {url} failed: {problem}", url=self.shown_url, problem=first_line(error.orig)
+            )
+            failure.passing = isinstance(error, OperationalError)
+            raise failure from error
+
+    @property
+    def shown_url(self) -> str:
+        return without_password(self.url.render_as_string(hide_password=True))
+
+
+def _normalise(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise StoreError(
+            "{url} is not a database URL; use postgresql://… or sqlite:///FILE", url=without_password(text)
+        ) from None
+    if url.get_backend_name() in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() == "sqlite" and url.database:
+        return url.set(drivername="sqlite")
+    raise StoreError(
+        "{url} is not a database URL; use postgresql://… or sqlite:///FILE", url=without_password(text)
+    )
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    path = Path(str(url.database))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Opened here once, so that a path that cannot be written is one clear line and leaves nothing behind.
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise StoreError(
+            "cannot write the database file {path}: {problem}; choose another with HEADWATER_DATABASE_URL",
+            path=path,
+            problem=error.strerror,
+        ) from None
+    engine = create_engine(
+        url,
+        connect_args={
+            "timeout": SQLITE_BUSY_SECONDS,
+            "isolation_level": None,  # we say BEGIN ourselves, see below
+            "check_same_thread": False,
+            "cached_statements": 256,
+        },
+    )
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: sqlite3.Connection, record: object) -> None:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A writer takes the lock at once: a reader that turns writer half-way fails instead of waiting.
+        writes = connection.get_execution_options().get("headwater_writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgres_engine(url: URL) -> Engine:
+    return create_engine(url, pool_size=POSTGRES_THREADS, max_overflow=4, pool_pre_ping=True)
+
+
+def first_line(error: object) -> str:
+    """The first line of a driver's error, which is the one that says what is wrong."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

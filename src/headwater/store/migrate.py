@@ -1,0 +1,92 @@
+"""Bringing a database to the tables this Headwater knows, once, whoever starts first.
+
+Starting workers take a lock (PostgreSQL: an advisory lock; SQLite: the write transaction itself), so that one
+upgrades and the others find it done. Alembic is imported only when there is something to do.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, inspect
+
+from headwater.errors import NewerDatabaseError, StoreError
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+    from headwater.store.database import Store
+
+HEAD = "0001"  # a test compares it with the newest file in migrations/versions
+ADVISORY_LOCK = 0x48656164  # any number will do, as long as it never changes
+MIGRATIONS = Path(__file__).with_name("migrations")
+
+
+def upgrade(store: "Store", target: str = "head") -> None:
+    """Migrate the database to `target`; refuse one that a newer Headwater has written."""
+    if target == "head":
+        with store.reading() as connection:
+            if revision(connection) == HEAD:
+                return
+    with store.writing() as connection, _locked(connection, store.is_sqlite):
+        current = revision(connection)
+        if current == HEAD and target == "head":
+            return
+        _refuse_newer(current, store)
+        if current is None and _has_foreign_tables(connection):
+            raise StoreError(
+                "the database {url} holds another program's tables; give Headwater a database of its own",
+                url=store.shown_url,
+            )
+        from alembic import command
+
+        command.upgrade(alembic_config(connection), target)
+
+
+def revision(connection: Connection) -> str | None:
+    """The schema version the database says it has; None for an empty one."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    row = connection.exec_driver_sql("SELECT version_num FROM alembic_version").first()
+    return None if row is None else str(row[0])
+
+
+def alembic_config(connection: Connection) -> "Config":
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config
+
+
+def known_revisions() -> set[str]:
+    return {path.name.split("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*.py")}
+
+
+def _refuse_newer(current: str | None, store: "Store") -> None:
+    if current is not None and current not in known_revisions():
+        raise NewerDatabaseError(
+            "the database {url} was written by a newer Headwater (schema {current}, this one knows {known}); "
+            "upgrade Headwater or choose another database",
+            url=store.shown_url,
+            current=current,
+            known=HEAD,
+        )
+
+
+def _has_foreign_tables(connection: Connection) -> bool:
+    ours = {"sources", "items", "settings"}
+    return bool(ours & set(inspect(connection).get_table_names()))
+
+
+@contextmanager
+def _locked(connection: Connection, is_sqlite: bool) -> Iterator[None]:
+    if not is_sqlite:
+        # Held until the transaction ends, so that nobody looks before the commit.
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (ADVISORY_LOCK,))
+    yield
+
+
+__all__: list[Any] = ["HEAD", "alembic_config", "known_revisions", "revision", "upgrade"]

@@ -1,0 +1,254 @@
+"""The source row is the queue: claiming due sources and settling their visits, both in batches.
+
+`sources.due_at` is a source's place in line, so a claim is one range of one index. A claim moves `due_at` to
+the end of the lease: when a worker dies, its sources come up again by themselves. Each claim raises
+`lease_no`; settling checks it, so a worker that comes back from the dead changes nothing.
+
+Nothing here decides anything about a visit: what to write arrives ready-made in a Settlement.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, Select, func, select
+
+from headwater.model import Source, Visit
+from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
+from headwater.store.items import ItemChange, write_items
+from headwater.store.sources import move_source, place_in_line, source_from_row
+from headwater.store.tables import collection_records, sources
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """All that one visit changes, committed together or not at all."""
+
+    before: Source
+    after: Source
+    visit: Visit
+    changes: tuple[ItemChange, ...] = ()
+
+
+def claim_due(connection: Connection, *, now: float, lease_until: float, limit: int) -> list[Source]:
+    """Take up to `limit` due sources, first in line first, leased to the caller until `lease_until`."""
+    query = select(sources).where(sources.c.due_at <= now).order_by(sources.c.due_at).limit(limit)
+    return _lease(connection, query, lease_until)
+
+
+def claim_sources(
+    connection: Connection, source_ids: Sequence[int], *, now: float, lease_until: float
+) -> list[Source]:
+    """Take exactly these sources, due or not, except those somebody is visiting right now."""
+    query = select(sources).where(
+        sources.c.id.in_(source_ids),
+        ~sources.c.is_deleted,
+        sources.c.lease_until.is_(None) | (sources.c.lease_until <= now),
+    )
+    return _lease(connection, query, lease_until)
+
+
+def _lease(connection: Connection, query: Select[Any], lease_until: float) -> list[Source]:
+    if not is_sqlite(connection):
+        query = query.with_for_update(skip_locked=True)
+    rows = connection.execute(query).all()
+    # `due_at` moves even for a source that is out of line (asked for by hand); settling takes it out again.
+    update_rows(
+        connection,
+        sources,
+        ("id",),
+        ("lease_no", "lease_until", "due_at"),
+        [(row.lease_no + 1, lease_until, lease_until, row.id) for row in rows],
+    )
+    return [replace(source_from_row(row), lease_no=row.lease_no + 1, lease_until=lease_until) for row in rows]
+
+
+def release(connection: Connection, leases: Sequence[tuple[Source, float]]) -> None:
+    """Give leases back unused, each with the time at which its source is due again."""
+    held = _still_held(connection, [source for source, _ in leases])
+    update_rows(
+        connection,
+        sources,
+        ("id",),
+        ("lease_until", "due_at"),
+        [
+            (None, due_at if held[source.id].enabled else None, source.id)
+            for source, due_at in leases
+            if source.id in held
+        ],
+    )
+
+
+def next_due_at(connection: Connection) -> float | None:
+    """The place in line of the first source; at or before now means that something is due."""
+    row = connection.exec_driver_sql(
+        "SELECT due_at FROM sources WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1"
+    ).first()
+    return None if row is None else float(row[0])
+
+
+def count_due(connection: Connection, now: float) -> int:
+    return connection.execute(
+        select(func.count()).select_from(sources).where(sources.c.due_at <= now)
+    ).scalar_one()
+
+
+_HOT = (
+    "etag",
+    "last_modified",
+    "body_hash",
+    "moved_to",
+    "moved_count",
+    "next_fetch_at",
+    "plan_reason",
+    "policy_state",
+    "status",
+    "is_active",
+    "last_fetched_at",
+    "last_entry_at",
+    "fetch_count",
+    "hit_count",
+    "fetch_error_count",
+    "consecutive_failures",
+    "last_error",
+    "last_error_kind",
+    "due_at",
+    "refresh_requested_at",
+    "lease_until",
+    "updated_at",
+)
+_COLD = ("title", "description", "site_url", "language", "icon_url")
+_RECORD = (
+    "source_id",
+    "lease_no",
+    "status",
+    "started_at",
+    "finished_at",
+    "items_found",
+    "items_new",
+    "items_updated",
+    "overflow",
+    "http_status",
+    "requests",
+    "bytes_received",
+    "error_kind",
+    "error_message",
+)
+
+
+def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[int]:
+    """Write what the visits found, planned and recorded. Answers the ids of the sources that were settled.
+
+    A settlement whose lease has passed to somebody else, or that was settled before, is left out whole.
+    """
+    held = _still_held(connection, [settlement.before for settlement in settlements])
+    valid = [settlement for settlement in settlements if settlement.before.id in held]
+    write_items(connection, [(s.before.id, s.changes, s.visit.finished_at) for s in valid])
+    update_rows(connection, sources, ("id",), _HOT, [_hot_row(s, held[s.before.id]) for s in valid])
+    update_rows(
+        connection,
+        sources,
+        ("id",),
+        _COLD,
+        [_cold_row(s.after) for s in valid if _cold_row(s.before) != _cold_row(s.after)],
+    )
+    for settlement in valid:
+        if settlement.after.url != settlement.before.url:
+            move_source(connection, settlement.after)
+    insert_rows(connection, collection_records, _RECORD, [_record_row(s) for s in valid])
+    return set(held)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the user may have changed while the visit was under way."""
+
+    enabled: bool
+    refresh_requested_at: float | None
+
+
+def _still_held(connection: Connection, claimed: Sequence[Source]) -> dict[int, _Held]:
+    """The sources among `claimed` whose lease is still ours, locked in one order so that nobody deadlocks."""
+    mine = {source.id: source.lease_no for source in claimed}
+    rows = select_by(
+        connection,
+        "SELECT id, lease_no, schedule_enabled AND NOT is_deleted, refresh_requested_at"
+        " FROM sources WHERE id {values} AND lease_until IS NOT NULL ORDER BY id"
+        + ("" if is_sqlite(connection) else " FOR UPDATE"),
+        mine,
+        "bigint",
+    )
+    return {
+        source_id: _Held(bool(enabled), refresh_requested_at)
+        for source_id, lease_no, enabled, refresh_requested_at in rows
+        if lease_no == mine[source_id]
+    }
+
+
+def _hot_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
+    after = settlement.after
+    due_at = place_in_line(
+        enabled=held.enabled,
+        status=after.status,
+        next_fetch_at=after.next_fetch_at,
+        created_at=after.created_at,
+        requested_at=held.refresh_requested_at,
+    )
+    return (
+        after.validators.etag,
+        after.validators.last_modified,
+        after.validators.body_hash,
+        after.moved_to,
+        after.moved_count,
+        after.next_fetch_at,
+        orjson.dumps(after.plan_reason).decode(),
+        after.policy_state,
+        after.status,
+        after.is_active,
+        after.last_fetched_at,
+        after.last_entry_at,
+        after.fetch_count,
+        after.hit_count,
+        after.fetch_error_count,
+        after.consecutive_failures,
+        storable(after.last_error),
+        after.last_error_kind,
+        due_at,
+        None,
+        None,
+        settlement.visit.finished_at,
+        after.id,
+    )
+
+
+def _cold_row(source: Source) -> tuple[Any, ...]:
+    metadata = source.metadata
+    texts = (
+        metadata.title,
+        metadata.description,
+        metadata.site_url,
+        metadata.language,
+        metadata.icon_url,
+    )
+    return (*map(storable, texts), source.id)
+
+
+def _record_row(settlement: Settlement) -> tuple[Any, ...]:
+    visit = settlement.visit
+    return (
+        visit.source_id,
+        settlement.before.lease_no,
+        visit.outcome,
+        visit.started_at,
+        visit.finished_at,
+        visit.items_found,
+        visit.items_new,
+        visit.items_updated,
+        visit.overflow,
+        visit.http_status,
+        visit.requests,
+        visit.bytes_received,
+        visit.error_kind,
+        storable(visit.error_message),
+    )

@@ -1,0 +1,34 @@
+"""Settings kept in the database, so that every worker sees them: JSON values by name."""
+
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, select
+
+from headwater.store.bulk import insert_rows
+from headwater.store.tables import settings
+
+INTERVAL_PREFIX = "fetch_interval."
+
+
+def get_setting(connection: Connection, key: str) -> Any | None:
+    value = connection.execute(select(settings.c.value).where(settings.c.key == key)).scalar()
+    return None if value is None else orjson.loads(value)
+
+
+def set_setting(connection: Connection, key: str, value: Any, now: float) -> None:
+    insert_rows(
+        connection,
+        settings,
+        ("key", "value", "updated_at"),
+        [(key, orjson.dumps(value).decode(), now)],
+        "ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+    )
+
+
+def interval_settings(connection: Connection) -> dict[str, float]:
+    """Minutes between visits by type, as set in the database."""
+    rows = connection.execute(
+        select(settings.c.key, settings.c.value).where(settings.c.key.startswith(INTERVAL_PREFIX))
+    )
+    return {row.key.removeprefix(INTERVAL_PREFIX): float(orjson.loads(row.value)) for row in rows}

@@ -1,0 +1,207 @@
+"""Sources: adding, finding, changing. What a visit does to a source is in `store.queue`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, Row, select
+from sqlalchemy.exc import IntegrityError
+
+from headwater.errors import FailureKind, InputError, NotFoundError
+from headwater.model import Source, SourceMetadata, Validators, url_key
+from headwater.store.bulk import is_sqlite
+from headwater.store.tables import sources
+
+# Places in the line of due sources, before every planned time (see `place_in_line`).
+MANUAL_LANE = -2.0e10
+NEW_LANE = -1.0e10
+
+
+def place_in_line(
+    *,
+    enabled: bool,
+    status: str,
+    next_fetch_at: float | None,
+    created_at: float,
+    requested_at: float | None = None,
+) -> float | None:
+    """Where a source stands in the queue: the asked-for first, then the never visited, then by planned time.
+
+    None is out of the line: switched off, deleted, or retired by its publisher.
+    """
+    if not enabled:
+        return None
+    if requested_at is not None:
+        return MANUAL_LANE + requested_at
+    if status == "retired":
+        return None
+    if next_fetch_at is None:
+        return NEW_LANE + created_at
+    return next_fetch_at
+
+
+def add_source(
+    connection: Connection,
+    *,
+    name: str,
+    type: str,
+    url: str,
+    now: float,
+    config: Mapping[str, Any] | None = None,
+    policy: str | None = None,
+    folder: str | None = None,
+) -> Source:
+    """Store a new source, due at once. InputError when there is one with this type and URL already."""
+    values = {
+        "name": name,
+        "type": type,
+        "url": url,
+        "url_key": url_key(url),
+        "config": orjson.dumps(config or {}).decode(),
+        "policy": policy,
+        "folder": folder,
+        "due_at": NEW_LANE + now,
+        "created_at": now,
+        "updated_at": now,
+    }
+    refuse_duplicate(connection, type, url)
+    try:
+        row = connection.execute(sources.insert().values(values).returning(*sources.c)).one()
+    except IntegrityError:
+        # Somebody else was a moment faster; the transaction is over, so there is no looking who.
+        raise InputError("{url} is there already", url=url) from None
+    return source_from_row(row)
+
+
+def refuse_duplicate(connection: Connection, type: str, url: str) -> None:
+    """InputError when there is a source with this type and address already."""
+    existing = connection.execute(
+        select(sources.c.id, sources.c.name).where(
+            sources.c.type == type, sources.c.url_key == url_key(url), ~sources.c.is_deleted
+        )
+    ).first()
+    if existing is not None:
+        raise InputError(
+            "{url} is there already: source {id}, {name}", url=url, id=existing.id, name=existing.name
+        )
+
+
+def get_source(connection: Connection, source_id: int) -> Source:
+    row = connection.execute(select(sources).where(sources.c.id == source_id, ~sources.c.is_deleted)).first()
+    if row is None:
+        raise NotFoundError("there is no source {id}; `headwater source list` shows them all", id=source_id)
+    return source_from_row(row)
+
+
+def list_sources(connection: Connection, *, limit: int | None = None) -> list[Source]:
+    query = select(sources).where(~sources.c.is_deleted).order_by(sources.c.id).limit(limit)
+    return [source_from_row(row) for row in connection.execute(query)]
+
+
+def set_schedule_enabled(connection: Connection, source_id: int, enabled: bool, now: float) -> Source:
+    """Pause or resume. A resumed source is due when its plan says, at once if that has passed."""
+    source = _lock(connection, source_id)
+    _change(connection, source, now, schedule_enabled=enabled)
+    return get_source(connection, source_id)
+
+
+def remove_source(connection: Connection, source_id: int, now: float) -> Source:
+    """Take a source out of everything. Its items and what it has seen stay."""
+    source = _lock(connection, source_id)
+    _change(connection, source, now, is_deleted=True)
+    return source
+
+
+def request_refresh(connection: Connection, source_ids: Iterable[int] | None, now: float) -> int:
+    """Put sources (None: all that are switched on) at the head of the line; answers how many."""
+    query = select(sources).where(~sources.c.is_deleted, sources.c.schedule_enabled)
+    if source_ids is not None:
+        query = query.where(sources.c.id.in_(list(source_ids)))
+    count = 0
+    for row in connection.execute(query if is_sqlite(connection) else query.with_for_update()).all():
+        # One that is being visited right now keeps its lease and is put first when it settles.
+        in_flight = row.lease_until is not None and row.lease_until > now
+        due_at = row.due_at if in_flight else MANUAL_LANE + now
+        connection.execute(
+            sources.update()
+            .where(sources.c.id == row.id)
+            .values(due_at=due_at, refresh_requested_at=now if in_flight else None)
+        )
+        count += 1
+    return count
+
+
+def move_source(connection: Connection, source: Source) -> None:
+    """Store the new address of a source, unless another source lives there already."""
+    key = url_key(source.url)
+    taken = select(sources.c.id).where(
+        sources.c.type == source.type,
+        sources.c.url_key == key,
+        ~sources.c.is_deleted,
+        sources.c.id != source.id,
+    )
+    if connection.execute(taken).first() is None:
+        connection.execute(
+            sources.update().where(sources.c.id == source.id).values(url=source.url, url_key=key)
+        )
+
+
+def _lock(connection: Connection, source_id: int) -> Source:
+    query = select(sources).where(sources.c.id == source_id, ~sources.c.is_deleted)
+    row = connection.execute(query if is_sqlite(connection) else query.with_for_update()).first()
+    if row is None:
+        raise NotFoundError("there is no source {id}; `headwater source list` shows them all", id=source_id)
+    return source_from_row(row)
+
+
+def _change(connection: Connection, source: Source, now: float, **values: Any) -> None:
+    """Write `values` and move the source to the place in line that they mean, unless it is being visited."""
+    changed = replace(source, **values)
+    due_at = place_in_line(
+        enabled=changed.schedule_enabled and not changed.is_deleted,
+        status=changed.status,
+        next_fetch_at=changed.next_fetch_at,
+        created_at=changed.created_at,
+    )
+    if due_at is not None and source.lease_until is not None and source.lease_until > now:
+        due_at = source.lease_until
+    connection.execute(
+        sources.update().where(sources.c.id == source.id).values(**values, due_at=due_at, updated_at=now)
+    )
+
+
+def source_from_row(row: Row[Any]) -> Source:
+    """A row of `sources` as the rest of Headwater knows it."""
+    return Source(
+        id=row.id,
+        name=row.name,
+        type=row.type,
+        url=row.url,
+        config=orjson.loads(row.config),
+        is_active=bool(row.is_active),
+        schedule_enabled=bool(row.schedule_enabled),
+        is_deleted=bool(row.is_deleted),
+        policy=row.policy,
+        pipeline_template_id=row.pipeline_template_id,
+        folder=row.folder,
+        metadata=SourceMetadata(row.title, row.description, row.site_url, row.language, row.icon_url),
+        validators=Validators(row.etag, row.last_modified, row.body_hash),
+        moved_to=row.moved_to,
+        moved_count=row.moved_count,
+        status=row.status,
+        created_at=row.created_at,
+        next_fetch_at=row.next_fetch_at,
+        plan_reason=orjson.loads(row.plan_reason),
+        policy_state=row.policy_state,
+        last_fetched_at=row.last_fetched_at,
+        last_entry_at=row.last_entry_at,
+        fetch_count=row.fetch_count,
+        hit_count=row.hit_count,
+        fetch_error_count=row.fetch_error_count,
+        consecutive_failures=row.consecutive_failures,
+        last_error=row.last_error,
+        last_error_kind=FailureKind(row.last_error_kind) if row.last_error_kind else None,
+        lease_no=row.lease_no,
+        lease_until=row.lease_until,
+    )

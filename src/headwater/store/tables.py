@@ -1,0 +1,314 @@
+"""Every table, for SQLite and PostgreSQL alike. Migrations build the same thing step by step.
+
+Times are seconds since the Unix epoch (DOUBLE PRECISION), except where a seed document fixes another type.
+The names of `source_stats`, `site_states`, `url_states`, `collection_records` and the three `pipeline_…`
+tables, and of their columns, are public.
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    REAL,
+    TIMESTAMP,
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.types import TypeEngine
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite numbers rows only in a column spelt INTEGER; PostgreSQL's INTEGER is too small for either use.
+Id = BigInteger().with_variant(Integer, "sqlite")
+Seconds: TypeEngine[float] = Double().with_variant(REAL, "sqlite")
+
+
+def _column(
+    name: str,
+    kind: TypeEngine[Any] | type[TypeEngine[Any]],
+    default: str | None = None,
+    *,
+    null: bool = False,
+) -> Column[Any]:
+    return Column(name, kind, nullable=null, server_default=None if default is None else text(default))
+
+
+pipeline_templates = Table(
+    "pipeline_templates",
+    metadata,
+    Column("id", Id, primary_key=True),
+    _column("name", Text),
+    _column("description", Text, null=True),
+    _column("steps", Text, "'[]'"),  # JSON: [{step_type, is_critical, config, timeout_seconds, retries}]
+    _column("run_on_change", Boolean, "false"),
+    _column("created_at", Seconds),
+    _column("updated_at", Seconds),
+    UniqueConstraint("name"),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("id", Id, primary_key=True),
+    _column("name", Text),
+    _column("type", Text),
+    _column("url", Text),
+    _column("url_key", Text),  # the URL normalised, by which duplicates are recognised
+    _column("config", Text, "'{}'"),
+    _column("is_active", Boolean, "true"),
+    _column("schedule_enabled", Boolean, "true"),
+    _column("is_deleted", Boolean, "false"),
+    _column("policy", Text, null=True),
+    Column("pipeline_template_id", Id, ForeignKey("pipeline_templates.id", ondelete="SET NULL")),
+    _column("folder", Text, null=True),
+    # What the source says of itself.
+    _column("title", Text, null=True),
+    _column("description", Text, null=True),
+    _column("site_url", Text, null=True),
+    _column("language", Text, null=True),
+    _column("icon_url", Text, null=True),
+    # Validators, opaque.
+    _column("etag", LargeBinary, null=True),
+    _column("last_modified", LargeBinary, null=True),
+    _column("body_hash", LargeBinary, null=True),
+    _column("moved_to", Text, null=True),  # a permanent redirect, followed for good once seen often enough
+    _column("moved_count", Integer, "0"),
+    # The plan, and the state its policy works from.
+    _column("next_fetch_at", Seconds, null=True),
+    _column("plan_reason", Text, "'{}'"),
+    _column("policy_state", LargeBinary, null=True),
+    _column("hints", Text, "'{}'"),  # JSON: what its document says of when to come back
+    # Statistics and error state.
+    _column("status", Text, "'ok'"),
+    _column("last_fetched_at", Seconds, null=True),
+    _column("last_entry_at", Seconds, null=True),
+    _column("fetch_count", Id, "0"),
+    _column("hit_count", Id, "0"),
+    _column("fetch_error_count", Id, "0"),
+    _column("consecutive_failures", Integer, "0"),
+    _column("last_error", Text, null=True),
+    _column("last_error_kind", Text, null=True),
+    # The queue: `due_at` is the place in line (see store.queue), NULL when out of it.
+    _column("due_at", Seconds, null=True),
+    _column("refresh_requested_at", Seconds, null=True),
+    _column("lease_no", Id, "0"),
+    _column("lease_until", Seconds, null=True),
+    _column("created_at", Seconds),
+    _column("updated_at", Seconds),
+)
+Index("ix_sources_due", sources.c.due_at)
+Index(
+    "uq_sources_type_url",
+    sources.c.type,
+    sources.c.url_key,
+    unique=True,
+    sqlite_where=text("NOT is_deleted"),
+    postgresql_where=text("NOT is_deleted"),
+)
+
+source_stats = Table(
+    "source_stats",
+    metadata,
+    Column("source_id", Text, primary_key=True),
+    _column("source_type", Text, "'rss'"),
+    _column("frequency_type", Text, "'daily'", null=True),
+    _column("cadence", Text, "'P2'", null=True),
+    _column("avg_publish_hour", Seconds, null=True),
+    _column("std_publish_hour", Seconds, null=True),
+    _column("next_due_at", Id, "0", null=True),
+    _column("last_check_at", Id, "0", null=True),
+    _column("last_article_at", Id, "0", null=True),
+    _column("fail_count", Id, "0", null=True),
+    _column("backoff_until", Id, "0", null=True),
+    _column("last_error", Text, null=True),
+    _column("check_count", Id, "0", null=True),
+    _column("hit_count", Id, "0", null=True),
+    _column("created_at", Id, null=True),
+    _column("updated_at", Id, null=True),
+)
+Index("idx_source_stats_next_due", source_stats.c.next_due_at)
+Index("idx_source_stats_cadence", source_stats.c.cadence)
+Index("idx_source_stats_type", source_stats.c.source_type)
+Index("idx_source_stats_type_due", source_stats.c.source_type, source_stats.c.next_due_at)
+
+items = Table(
+    "items",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    _column("external_id", Text),
+    _column("url", Text, null=True),
+    _column("title", Text),
+    _column("author", Text, null=True),
+    _column("summary", Text, null=True),
+    _column("content", Text, null=True),
+    _column("published_at", Seconds, null=True),
+    _column("updated_at", Seconds, null=True),
+    _column("item_at", Seconds),  # published, else first seen: what lists are sorted by
+    _column("date_invented", Boolean, "false"),
+    _column("first_seen_at", Seconds),
+    _column("language", Text, null=True),
+    _column("extra", Text, "'{}'"),  # JSON: image_url, comments_url, categories, enclosures
+    _column("content_hash", LargeBinary),
+    _column("version", Integer, "1"),
+    _column("status", Text, "'NEW'"),  # ANALYZED once a pipeline has completed
+    UniqueConstraint("source_id", "external_id"),
+)
+Index("ix_items_item_at", items.c.item_at, items.c.id)
+Index("ix_items_source_item_at", items.c.source_id, items.c.item_at)
+
+item_versions = Table(
+    "item_versions",
+    metadata,
+    Column("item_id", Id, ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    _column("title", Text),
+    _column("summary", Text, null=True),
+    _column("content", Text, null=True),
+    _column("updated_at", Seconds, null=True),
+    _column("content_hash", LargeBinary),
+    _column("replaced_at", Seconds),
+)
+
+seen_ids = Table(
+    "seen_ids",
+    metadata,
+    Column(
+        "source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    Column("id_hash", LargeBinary, primary_key=True),
+    _column("content_hash", LargeBinary),  # of the newest version seen
+    _column("first_seen_at", Seconds),
+    sqlite_with_rowid=False,  # the key is the row: half the size, one lookup
+)
+
+collection_records = Table(
+    "collection_records",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    _column("lease_no", Id),
+    _column("status", Text),  # new, unchanged, failed, skipped
+    _column("started_at", Seconds),
+    _column("finished_at", Seconds),
+    _column("items_found", Integer, "0"),
+    _column("items_new", Integer, "0"),
+    _column("items_updated", Integer, "0"),
+    _column("overflow", Boolean, "false"),
+    _column("http_status", Integer, null=True),
+    _column("requests", Integer, "0"),
+    _column("bytes_received", Id, "0"),
+    _column("error_kind", Text, null=True),
+    _column("error_message", Text, null=True),
+    UniqueConstraint("source_id", "lease_no"),
+)
+Index("ix_collection_records_started_at", collection_records.c.started_at)
+
+site_states = Table(
+    "site_states",
+    metadata,
+    Column("site_name", Text, primary_key=True),
+    _column("last_run", TIMESTAMP, null=True),
+    _column("last_sitemap_etag", Text, null=True),
+    _column("config_hash", Text, null=True),
+    _column("created_at", TIMESTAMP, "CURRENT_TIMESTAMP", null=True),
+    _column("updated_at", TIMESTAMP, "CURRENT_TIMESTAMP", null=True),
+)
+
+url_states = Table(
+    "url_states",
+    metadata,
+    Column("site_name", Text, ForeignKey("site_states.site_name"), primary_key=True),
+    Column("url", Text, primary_key=True),
+    _column("last_modified", TIMESTAMP, null=True),
+    _column("content_hash", Text, null=True),
+    _column("first_seen", TIMESTAMP, "CURRENT_TIMESTAMP", null=True),
+    _column("last_seen", TIMESTAMP, "CURRENT_TIMESTAMP", null=True),
+)
+Index("idx_url_lastmod", url_states.c.last_modified)
+Index("idx_url_lastseen", url_states.c.last_seen)
+
+pipeline_executions = Table(
+    "pipeline_executions",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("item_id", Id, ForeignKey("items.id", ondelete="CASCADE"), nullable=False),
+    _column("item_version", Integer),
+    Column("template_id", Id, ForeignKey("pipeline_templates.id", ondelete="SET NULL")),
+    _column("status", Text, "'pending'"),  # pending, running, completed, failed, skipped
+    _column("current_step_index", Integer, "0"),
+    _column("trigger", Text, "'scheduled'"),  # scheduled, manual
+    _column("runtime_config", Text, "'{}'"),
+    _column("error_message", Text, null=True),
+    _column("created_at", Seconds),
+    _column("started_at", Seconds, null=True),
+    _column("completed_at", Seconds, null=True),
+    _column("lease_no", Id, "0"),
+    _column("lease_until", Seconds, null=True),
+)
+Index("ix_pipeline_executions_status", pipeline_executions.c.status, pipeline_executions.c.id)
+Index("ix_pipeline_executions_item", pipeline_executions.c.item_id)
+
+pipeline_steps = Table(
+    "pipeline_steps",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column(
+        "execution_id",
+        Id,
+        ForeignKey("pipeline_executions.id", ondelete="CASCADE"),
+        nullable=False,
+    ),
+    _column("step_index", Integer),
+    _column("step_type", Text),
+    _column("is_critical", Boolean, "true"),
+    _column("config", Text, "'{}'"),
+    _column("timeout_seconds", Seconds, null=True),
+    _column("retries", Integer, "0"),
+    _column("status", Text, "'pending'"),
+    _column("attempts", Integer, "0"),
+    _column("output_data", Text, null=True),
+    _column("error_message", Text, null=True),
+    _column("started_at", Seconds, null=True),
+    _column("completed_at", Seconds, null=True),
+    UniqueConstraint("execution_id", "step_index"),
+)
+
+settings = Table(
+    "settings",
+    metadata,
+    Column("key", Text, primary_key=True),
+    _column("value", Text),  # JSON
+    _column("updated_at", Seconds),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Id, primary_key=True),
+    _column("name", Text),
+    _column("prefix", Text),  # what people see of the key afterwards
+    _column("key_hash", LargeBinary),
+    _column("scopes", Text, "'[]'"),  # JSON
+    _column("created_at", Seconds),
+    _column("last_used_at", Seconds, null=True),
+    _column("revoked_at", Seconds, null=True),
+    UniqueConstraint("key_hash"),
+)

@@ -1,0 +1,115 @@
+"""The web application: pages in two languages under a strict content policy.
+
+Nothing a publisher wrote reaches a page unescaped, and links lead only to http and https.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from headwater import __version__
+from headwater.language import Language, preferred_language, translate
+from headwater.store.database import Store
+from headwater.store.items import list_items
+from headwater.store.overview import read_overview
+from headwater.store.sources import list_sources
+from headwater.web.chart import bars
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+LANGUAGE_COOKIE = "headwater_language"
+LISTED_SOURCES = 200
+LISTED_ITEMS = 40
+
+
+def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastAPI:
+    """The application on one store."""
+    app = FastAPI(title="Headwater", version=__version__, docs_url=None, redoc_url=None)
+    # Without this, a hostile page could reach us under a name of its own that resolves to loopback.
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", "[::1]"])
+    app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static")
+    pages = Environment(
+        loader=PackageLoader("headwater.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    pages.filters["http_only"] = http_only
+
+    @app.middleware("http")
+    async def secure(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await answer(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    async def overview(request: Request) -> dict[str, Any]:
+        now = clock()
+        language = page_language(request)
+        numbers = await store.read(read_overview, now)
+        return {
+            "t": lambda text: translate(text, language),
+            "language": language,
+            "version": __version__,
+            "numbers": numbers,
+            "chart": bars(
+                numbers.activity, title=translate("Items published each minute, last hour", language)
+            ),
+            "sources": await store.read(list_sources, limit=LISTED_SOURCES),
+            "items": await store.read(list_items, limit=LISTED_ITEMS),
+            "ago": lambda at: ago(at, now, language),
+        }
+
+    @app.get("/", response_class=HTMLResponse)
+    async def home(request: Request) -> HTMLResponse:
+        response = HTMLResponse(pages.get_template("home.html").render(await overview(request)))
+        if wanted := request.query_params.get("language"):
+            response.set_cookie(LANGUAGE_COOKIE, wanted, samesite="lax", httponly=True, max_age=31_536_000)
+        return response
+
+    @app.get("/live", response_class=HTMLResponse)
+    async def live(request: Request) -> HTMLResponse:
+        """The changing part of the home page, which the page fetches again and again."""
+        return HTMLResponse(pages.get_template("live.html").render(await overview(request)))
+
+    @app.get("/healthz")
+    async def healthz() -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    return app
+
+
+def page_language(request: Request) -> Language:
+    """The language asked for by the switch, else remembered, else the browser's."""
+    for wanted in (request.query_params.get("language"), request.cookies.get(LANGUAGE_COOKIE)):
+        if wanted in ("en", "zh"):
+            return "zh" if wanted == "zh" else "en"
+    return preferred_language(request.headers.get("accept-language", ""))
+
+
+def http_only(url: str | None) -> str | None:
+    """`url` if it is a web address: a link a publisher wrote may be anything."""
+    return url if url and url.lower().startswith(("http://", "https://")) else None
+
+
+def ago(at: float | None, now: float, language: Language) -> str:
+    """A time in plain words: how long ago, or in how long."""
+    if at is None:
+        return "–"
+    seconds = abs(now - at)
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        if seconds >= 2 * length or unit == "s":
+            size = f"{seconds / length:.0f} {translate(unit, language)}"
+            break
+    return translate("{time} ago" if now >= at else "in {time}", language).format(time=size)

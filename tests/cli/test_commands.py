@@ -1,0 +1,251 @@
+"""The command line as a user has it: real processes, both databases, every mistake one clear line."""
+
+import json
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from headwater import __version__
+from headwater.store.database import Store
+from headwater.store.items import list_items
+from headwater.store.sources import list_sources
+from tests.command import Headwater
+from tests.origin import Origin
+
+FEED = (
+    b'<rss version="2.0"><channel><title>One &amp; Only</title><link>http://one.example/</link>'
+    b"<item><title>First</title><guid>1</guid><link>http://one.example/1</link>"
+    b"<pubDate>Mon, 06 Nov 2023 10:00:00 GMT</pubDate></item>"
+    b"<item><title>Second</title><guid>2</guid><link>http://one.example/2</link></item></channel></rss>"
+)
+
+
+@pytest.fixture
+def headwater(tmp_path: Path, database_url: str) -> Headwater:
+    return Headwater(tmp_path, database_url)
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Headwater:
+    """For what does not depend on the kind of database."""
+    return Headwater(tmp_path, None)
+
+
+def test_add_collect_items_is_the_same_on_both_databases(headwater: Headwater, origin: Origin) -> None:
+    if headwater.environment["HEADWATER_DATABASE_URL"].startswith("sqlite"):
+        del headwater.environment["HEADWATER_DATABASE_URL"]  # the default one
+    origin.route("/feed", body=FEED, etag='"v1"')
+    added = headwater.json("source", "add", origin.url("/feed"))
+    assert (added["id"], added["name"], added["type"]) == (1, "One & Only", "rss.feed")
+    headwater.ok("collect")
+    items = headwater.json("items")
+    assert [item["title"] for item in items] == ["Second", "First"]
+    assert items[1]["published_at"] == "2023-11-06T10:00:00.000Z"
+    assert (items[0]["published_at"], items[0]["date_invented"]) == (None, True)
+    assert len(origin.requests) == 1, "adding is the first visit, and nothing was due after it"
+
+    summary = headwater.json("collect", "--all")
+    assert (summary["visits"], summary["items_new"], summary["unchanged"]) == (1, 0, 1)
+    assert origin.requests[1].headers["if-none-match"] == '"v1"'
+    assert headwater.json("items") == items
+
+
+def test_a_source_added_unchecked_is_collected_next(headwater: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=FEED, etag='"v1"')
+    out = headwater.ok("source", "add", origin.url("/feed"), "--no-check", "--name", "Mine")
+    assert out == "added source 1: Mine; the collector visits it next\n"
+    assert not origin.requests
+    assert "1 visits: 2 new items" in headwater.ok("collect")
+    assert "Nothing is due; the next visit is in 4 h." in headwater.ok("collect")
+    headwater.ok("collect", FETCH_INTERVAL_RSS="0.01")
+    assert "if-none-match" not in origin.requests[0].headers
+
+
+def test_pause_resume_remove(headwater: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=FEED)
+    headwater.ok("source", "add", origin.url("/feed"), "--config", "fetch_interval_minutes=0.01")
+    time.sleep(0.7)
+    assert headwater.ok("source", "pause", "1") == "paused source 1: One & Only\n"
+    assert headwater.json("source", "list")[0]["schedule_enabled"] is False
+    assert headwater.json("collect")["visits"] == 0
+    assert headwater.ok("source", "resume", "1") == "resumed source 1: One & Only\n"
+    assert headwater.json("collect")["visits"] == 1
+    assert headwater.ok("source", "remove", "1") == "removed source 1: One & Only\n"
+    assert headwater.json("source", "list") == []
+    assert len(headwater.json("items")) == 2, "removing a source does not remove what it brought"
+    assert headwater.refused("source", "show", "1").startswith("there is no source 1")
+
+
+def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=FEED)
+    assert "There are no sources yet" in headwater.ok("source", "list")
+    assert "Nothing was collected yet" in headwater.ok("items")
+    headwater.ok("source", "add", origin.url("/feed"), "--config", "bearer_token=hush", "--folder", "News")
+    for command in (("source", "list"), ("source", "show", "1"), ("items",)):
+        assert "One & Only" in headwater.ok(*command)
+    shown = headwater.ok("source", "show", "1", "--json")
+    assert "hush" not in shown
+    assert json.loads(shown)["folder"] == "News"
+    assert origin.requests[0].headers["authorization"] == "Bearer hush"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("source", "add", "http://127.0.0.1:9/feed"), "127.0.0.1:9"),
+        (("source", "add", "http://name.invalid/feed"), "name.invalid"),
+        (("source", "add", "ftp://one.example/feed"), "ftp://one.example/feed is not an address of the web"),
+        (("source", "add", "{origin}/html"), "{origin}/html"),
+        (("source", "add", "{origin}/missing"), "404"),
+        (
+            ("source", "add", "{origin}/feed", "--type", "rrs"),
+            "there is no source type rrs; did you mean rss?",
+        ),
+        (("source", "add", "{origin}/feed", "--type", "sitemp"), "did you mean sitemap?"),
+        (
+            ("source", "add", "{origin}/feed", "--config", "colour=red"),
+            "config of rss.feed: there is no key colour",
+        ),
+        (
+            ("source", "add", "{origin}/feed", "--config", "fetch_interval_minutes=often"),
+            "config of rss.feed: fetch_interval_minutes = often is wrong",
+        ),
+        (("source", "add", "{origin}/feed", "--config", "x"), "--config x is not KEY=VALUE"),
+        (("source", "show", "7"), "there is no source 7"),
+        (("collect", "--source", "7"), "there is no source 7"),
+        (("items", "--source", "7"), "there is no source 7"),
+        (("source", "show", "seven"), "valid integer"),
+        (("colect",), "No such command 'colect'"),
+        (("--set", "colector_tick=1", "collect"), "there is no setting colector_tick (command line)"),
+    ],
+)
+def test_mistakes_are_one_clear_line_and_store_nothing(
+    headwater: Headwater,
+    store: Store,
+    origin: Origin,
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    origin.route("/feed", body=FEED)
+    origin.route("/html", body="<!doctype html><html><title>no feed</title></html>", content_type="text/html")
+    base = origin.url("").rstrip("/")
+    said = headwater.refused(*(argument.format(origin=base) for argument in arguments))
+    assert message.format(origin=base) in said
+    with store.reading() as connection:
+        assert list_sources(connection) == []
+        assert list_items(connection) == []
+
+
+def test_a_duplicate_is_refused_without_a_request(headwater: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=FEED)
+    headwater.ok("source", "add", origin.url("/feed"))
+    said = headwater.refused("source", "add", origin.url("/feed/#again"))
+    assert said.endswith("is there already: source 1, One & Only")
+    assert len(origin.requests) == 1
+
+
+def test_a_private_address_is_refused_by_default(alone: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=FEED)
+    said = alone.refused("source", "add", origin.url("/feed"), HEADWATER_ALLOW_HOSTS="")
+    assert "HEADWATER_ALLOW_HOSTS" in said
+    assert not origin.requests
+
+
+def test_a_database_that_cannot_be_written(alone: Headwater, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    said = alone.refused("source", "list", HEADWATER_DATABASE_URL=f"sqlite:///{tmp_path}/file/x.db")
+    assert "cannot write the database file" in said
+    (tmp_path / "broken.db").write_bytes(b"this is no database, whatever its name says" * 100)
+    assert "is not a database" in alone.refused(
+        "source", "list", HEADWATER_DATABASE_URL=f"sqlite:///{tmp_path}/broken.db"
+    )
+    said = alone.refused("source", "list", HEADWATER_DATABASE_URL="postgresql://ann:hush@127.0.0.1:9/x")
+    assert "127.0.0.1" in said
+    assert "hush" not in said
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"COLLECTOR_TICK": "soon"}, "COLLECTOR_TICK = soon is not allowed (environment): it takes a number"),
+        (
+            {"FETCH_INTERVAL_RRS": "5"},
+            "fetch interval for rrs: there is no source type rrs; did you mean rss?",
+        ),
+    ],
+)
+def test_a_wrong_setting_stops_the_start(alone: Headwater, environment: dict[str, str], message: str) -> None:
+    assert message in alone.refused("collect", **environment)
+
+
+def test_debug_shows_the_traceback(alone: Headwater) -> None:
+    code, _, err = alone.run("--debug", "source", "show", "7")
+    assert code != 0
+    assert "Traceback" in err
+
+
+def test_config_shows_values_and_origins(alone: Headwater) -> None:
+    rows = {row["name"]: row for row in alone.json("config", COLLECTOR_INTERVAL="30", FETCH_INTERVAL_RSS="9")}
+    assert (rows["collector_tick"]["value"], rows["collector_tick"]["origin"]) == (30.0, "environment")
+    assert (rows["port"]["value"], rows["port"]["origin"]) == (8626, "default")
+    assert rows["fetch_interval.rss"]["value"] == 9
+    shown = alone.ok("config", HEADWATER_DATABASE_URL="postgresql://ann:hush@db/x")
+    assert "postgresql://ann:***@db/x" in shown
+    assert "hush" not in shown
+    assert "environment" in shown
+
+
+def test_version(alone: Headwater) -> None:
+    assert alone.ok("--version") == f"headwater {__version__}\n"
+
+
+def test_help_in_chinese(alone: Headwater) -> None:
+    assert "采集" in alone.ok("--help", HEADWATER_LANGUAGE="zh")
+    code, _, err = alone.run("source", "show", "7", HEADWATER_LANGUAGE="", LANG="zh_CN.UTF-8")
+    assert code == 2
+    assert err == "错误: 没有编号为 7 的源；`headwater source list` 可列出全部\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_loop_stops_politely(headwater: Headwater, origin: Origin, number: int) -> None:
+    origin.route("/feed", body=FEED)
+    headwater.ok("source", "add", origin.url("/feed"), "--no-check")
+    process = headwater.start("collect", "--loop")
+    deadline = time.monotonic() + 30
+    while not origin.requests and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=40)
+    assert process.returncode == 0
+    assert "1 visits: 2 new items" in out
+
+
+def test_serve_collects_and_shows(headwater: Headwater, origin: Origin) -> None:
+    from urllib.request import urlopen
+
+    origin.route("/feed", body=FEED)
+    headwater.ok("source", "add", origin.url("/feed"), "--no-check")
+    process = headwater.start("serve", HEADWATER_PORT="0")
+    assert process.stdout is not None
+    address = process.stdout.readline().split()[-1]
+    deadline = time.monotonic() + 30
+    page = ""
+    while "Second" not in page and time.monotonic() < deadline:
+        page = urlopen(address).read().decode()
+        time.sleep(0.1)
+    process.terminate()
+    process.communicate(timeout=40)
+    assert process.returncode == 0
+    assert "Second" in page
+
+
+def test_serve_on_a_taken_port_says_so(alone: Headwater) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert "choose another port with HEADWATER_PORT" in alone.refused("serve", HEADWATER_PORT=port)

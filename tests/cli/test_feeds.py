@@ -1,0 +1,113 @@
+"""`parse`, `discover`, `import` and `export` as a user has them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headwater.formats.opml import read_opml
+from tests.command import Headwater
+from tests.origin import Origin
+
+FEED = (
+    b'<rss version="2.0"><channel><title>One</title><item><title>First</title><guid>1</guid>'
+    b"<pubDate>Mon, 06 Nov 2023 10:00:00 GMT</pubDate></item></channel></rss>"
+)
+OPML = """<opml version="2.0"><body>
+  <outline text="News"><outline text="Deep">
+    <outline text="One" xmlUrl="{base}/one"/>
+    <outline text="Not the web" xmlUrl="gopher://old.example/"/>
+  </outline></outline>
+  <outline text="One again" xmlUrl="{base}/one/"/>
+  <outline text="A map" xmlUrl="{base}/map" headwaterType="sitemap"/>
+  <outline text="Strange" xmlUrl="{base}/strange" headwaterType="nonsense"/>
+  <outline text="Nothing"/>
+</body></opml>"""
+
+
+@pytest.fixture
+def headwater(tmp_path: Path) -> Headwater:
+    return Headwater(tmp_path, None)
+
+
+def test_parse_a_file_an_address_and_standard_input(
+    headwater: Headwater, origin: Origin, tmp_path: Path
+) -> None:
+    (tmp_path / "feed.xml").write_bytes(FEED)
+    origin.route("/feed", body=FEED)
+    for place in ("feed.xml", origin.url("/feed")):
+        feed = headwater.json("parse", place)
+        assert (feed["format"], feed["title"]) == ("rss-2.0", "One")
+        assert feed["entries"][0]["published"] == "2023-11-06T10:00:00+00:00"
+    shown = headwater.ok("parse", "feed.xml")
+    assert "Format: rss-2.0" in shown
+    assert "First" in shown
+    assert not (tmp_path / ".local").exists(), "parsing stores nothing"
+
+
+def test_parse_says_what_is_wrong(headwater: Headwater, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<!doctype html><html><title>x</title></html>")
+    assert headwater.refused("parse", "page.html") == "This is a web page, not a feed."
+    assert headwater.refused("parse", "missing.xml").startswith("cannot read missing.xml")
+
+
+def test_discover(headwater: Headwater, origin: Origin) -> None:
+    page = '<link rel="alternate" type="application/atom+xml" title="All" href="/atom">'
+    origin.route("/page", body=page, content_type="text/html")
+    origin.route("/bare", body="<p>nothing here</p>", content_type="text/html")
+    origin.route("/rss.xml", body=FEED)
+    assert headwater.json("discover", origin.url("/page")) == [
+        {"url": origin.url("/atom"), "title": "All", "how": "link", "checked": False}
+    ]
+    (guessed,) = headwater.json("discover", origin.url("/bare"))
+    assert (guessed["url"], guessed["how"], guessed["title"]) == (origin.url("/rss.xml"), "guess", "One")
+    (itself,) = headwater.json("discover", origin.url("/rss.xml"))
+    assert (itself["how"], itself["checked"]) == (None, True)
+    before = len(origin.requests)
+    assert "releases.atom" in headwater.ok("discover", "github.com/python/cpython")
+    assert len(origin.requests) == before, "a rule needs no request"
+
+
+def test_discover_gives_up_politely(headwater: Headwater, origin: Origin) -> None:
+    origin.route("/bare", body="<p>nothing here</p>", content_type="text/html")
+    assert "names no feed" in headwater.refused("discover", origin.url("/bare"))
+    assert len(origin.requests) <= 9
+
+
+def test_import_reports_every_entry_and_export_keeps_folders(
+    headwater: Headwater, origin: Origin, tmp_path: Path
+) -> None:
+    base = origin.url("").rstrip("/")
+    (tmp_path / "list.opml").write_text(OPML.format(base=base))
+    report = {entry["title"]: entry for entry in headwater.json("import", "list.opml")}
+    assert {title: entry["outcome"] for title, entry in report.items()} == {
+        "One": "added",
+        "A map": "added",
+        "One again": "known",
+        "Not the web": "rejected",
+        "Strange": "rejected",
+        "Nothing": "rejected",
+    }
+    assert report["Strange"]["reason"].startswith("there is no source type nonsense")
+    assert not origin.requests, "importing asks nobody; the collector visits them next"
+    sources = {source["name"]: source for source in headwater.json("source", "list")}
+    assert sources["One"]["folder"] == "News / Deep"
+    assert sources["A map"]["type"] == "web.sitemap"
+
+    headwater.ok("export", "out.opml")
+    written = read_opml((tmp_path / "out.opml").read_bytes())
+    assert {(outline.title, outline.folder, outline.type) for outline in written.outlines} == {
+        ("One", "News / Deep", None),
+        ("A map", None, "web.sitemap"),
+    }
+    assert headwater.ok("export").startswith("<?xml")
+    code, out, err = headwater.run("import", "out.opml")
+    assert (code, out) == (0, "0 added, 2 known already, 0 rejected\n")
+    assert err.count("\n") == 2
+
+
+def test_import_refuses_what_is_no_list(headwater: Headwater, tmp_path: Path) -> None:
+    (tmp_path / "feed.xml").write_bytes(FEED)
+    assert "not an OPML file" in headwater.refused("import", "feed.xml")
+    assert "cannot write" in headwater.refused("export", "no/such/place.opml")
+    assert json.loads(headwater.ok("source", "list", "--json")) == []

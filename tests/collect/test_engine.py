@@ -1,0 +1,429 @@
+"""Whole visits through the engine: a real origin, a real database, a clock of our own."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event, select
+
+from headwater.collect.adding import add_unvisited, read_new_source
+from headwater.collect.engine import Engine
+from headwater.config import Settings, load_settings
+from headwater.model import Source
+from headwater.store.database import Store
+from headwater.store.items import list_items
+from headwater.store.settings import set_setting
+from headwater.store.sources import get_source, list_sources, request_refresh
+from headwater.store.tables import collection_records
+from tests.clock import FakeClock
+from tests.origin import Answer, Origin, Received
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return replace(
+        load_settings(directory=tmp_path, environment={}),
+        allow_hosts=("127.0.0.1",),
+        host_spacing_seconds=0.0,
+        host_concurrency=20,
+        collector_tick=0.2,
+    )
+
+
+def rss(*numbers: int, at: float = 1_699_999_000.0, title: str = "Post {}") -> bytes:
+    items = "".join(
+        f"<item><title>{title.format(n)}</title><guid>{n}</guid><link>http://one.example/{n}</link>"
+        f"<pubDate>{formatdate(at + n)}</pubDate><description>text {n}</description></item>"
+        for n in numbers
+    )
+    return f'<rss version="2.0"><channel><title>One</title><link>http://one.example/</link>{items}</channel></rss>'.encode()
+
+
+def add(store: Store, url: str, clock: FakeClock, **config: object) -> Source:
+    with store.writing() as connection:
+        return add_unvisited(connection, read_new_source(url, config=config), clock())
+
+
+async def collect(store: Store, settings: Settings, clock: FakeClock, *source_ids: int) -> Engine:
+    async with Engine(store, settings, clock=clock) as engine:
+        await (engine.collect_sources(source_ids) if source_ids else engine.collect_due())
+    return engine
+
+
+def reread(store: Store, source: Source) -> Source:
+    with store.reading() as connection:
+        return get_source(connection, source.id)
+
+
+def titles(store: Store) -> list[str]:
+    with store.reading() as connection:
+        return [item.title for item in list_items(connection)]
+
+
+async def test_a_visit_stores_items_plan_validators_and_record(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/feed", body=rss(1, 2), etag='W/"one"')
+    source = add(store, origin.url("/feed"), clock)
+    engine = await collect(store, settings, clock)
+    assert (engine.tally.visits, engine.tally.items_new) == (1, 2)
+    assert titles(store) == ["Post 2", "Post 1"]
+    stored = reread(store, source)
+    assert stored.next_fetch_at == clock() + 4 * 3600
+    assert stored.plan_reason["policy"] == "interval"
+    assert stored.validators.etag == b'W/"one"'
+    assert (stored.metadata.title, stored.metadata.site_url) == ("One", "http://one.example/")
+    assert stored.last_entry_at == 1_699_999_002.0
+    with store.reading() as connection:
+        (record,) = connection.execute(select(collection_records)).all()
+    assert (record.status, record.items_found, record.items_new, record.http_status) == ("new", 2, 2, 200)
+
+
+async def test_the_second_visit_is_conditional_and_stores_nothing(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/feed", body=rss(1), etag='"one"', last_modified="not a date at all")
+    source = add(store, origin.url("/feed"), clock)
+    for _ in range(2):
+        await collect(store, settings, clock)
+        clock.advance(4 * 3600)
+    first, second = origin.requests
+    assert "if-none-match" not in first.headers
+    assert second.headers["if-none-match"] == '"one"'
+    assert second.headers["if-modified-since"] == "not a date at all"
+    assert titles(store) == ["Post 1"]
+    assert (reread(store, source).fetch_count, reread(store, source).hit_count) == (2, 1)
+
+
+async def test_only_what_is_due_is_visited(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/feed", body=rss(1))
+    source = add(store, origin.url("/feed"), clock)
+    await collect(store, settings, clock)
+    clock.advance(4 * 3600 - 1)
+    assert (await collect(store, settings, clock)).tally.visits == 0
+    assert (await collect(store, settings, clock, source.id)).tally.visits == 1, "asked for by name"
+    with store.writing() as connection:
+        request_refresh(connection, None, clock())
+    assert (await collect(store, settings, clock)).tally.visits == 1, "a refresh is due at once"
+
+
+async def test_intervals_own_then_database_then_environment_then_table(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/feed", body=rss(1))
+    origin.route("/own", body=rss(1))
+    plain, own = (
+        add(store, origin.url("/feed"), clock),
+        add(store, origin.url("/own"), clock, fetch_interval_minutes=5),
+    )
+
+    async def waits(settings: Settings) -> tuple[float, float]:
+        await collect(store, settings, clock, plain.id, own.id)
+        planned = [reread(store, source).next_fetch_at for source in (plain, own)]
+        return tuple((at or 0) - clock() for at in planned)  # type: ignore[return-value]
+
+    assert await waits(settings) == (240 * 60, 5 * 60)
+    configured = replace(settings, fetch_intervals={"rss": 60})
+    assert await waits(configured) == (60 * 60, 5 * 60)
+    with store.writing() as connection:
+        set_setting(connection, "fetch_interval.rss.feed", 30, clock())
+    assert await waits(configured) == (30 * 60, 5 * 60)
+
+
+async def test_one_sources_failure_touches_no_other(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/good", body=rss(1))
+    origin.route("/bad", status=500)
+    origin.route("/html", body="<!doctype html><title>hello</title>", content_type="text/html")
+    origin.route("/cut", body=rss(2), fault="cut-body")
+    sources = {name: add(store, origin.url(f"/{name}"), clock) for name in ("bad", "html", "cut", "good")}
+    engine = await collect(store, settings, clock)
+    assert (engine.tally.visits, engine.tally.failed) == (4, 3)
+    kinds = {name: reread(store, source).last_error_kind for name, source in sources.items()}
+    assert kinds == {"bad": "server_error", "html": "not_a_feed", "cut": "broken", "good": None}
+    for name in ("bad", "html", "cut"):
+        failed = reread(store, sources[name])
+        assert failed.consecutive_failures == failed.fetch_error_count == 1
+        assert failed.last_error
+        assert failed.next_fetch_at == clock() + 15 * 60
+    assert titles(store) == ["Post 1"]
+
+
+async def test_a_host_that_rests_postpones_its_other_sources_without_blame(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/busy", status=429, headers={"Retry-After": "600"})
+    origin.route("/innocent", body=rss(1))
+    busy, innocent = (add(store, origin.url(path), clock) for path in ("/busy", "/innocent"))
+    async with Engine(store, settings, clock=clock) as engine:
+        await engine.collect_sources([busy.id])
+        await engine.collect_sources([innocent.id])
+    assert len(origin.requests) == 1, "a host that asked for rest gets it"
+    assert reread(store, busy).consecutive_failures == 1
+    stored = reread(store, innocent)
+    assert (stored.consecutive_failures, stored.last_error, stored.last_fetched_at) == (0, None, None)
+    assert 590 < (stored.next_fetch_at or 0) - clock() <= 600
+
+
+async def test_success_heals(store: Store, settings: Settings, origin: Origin, clock: FakeClock) -> None:
+    origin.route("/feed", [Answer(status=500), Answer(status=500), Answer(body=rss(1))])
+    source = add(store, origin.url("/feed"), clock)
+    for _ in range(2):
+        await collect(store, settings, clock, source.id)
+    assert reread(store, source).consecutive_failures == 2
+    await collect(store, settings, clock, source.id)
+    healed = reread(store, source)
+    assert (healed.consecutive_failures, healed.last_error, healed.fetch_error_count) == (0, None, 2)
+
+
+async def test_an_unexpected_error_is_recorded_on_the_source_alone(
+    store: Store,
+    settings: Settings,
+    origin: Origin,
+    clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def explode(*args: object, **kwargs: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    origin.route("/feed", body=rss(1))
+    source = add(store, origin.url("/feed"), clock)
+    monkeypatch.setattr("headwater.collectors.feed.parse", explode)
+    await collect(store, settings, clock)
+    assert reread(store, source).last_error_kind == "internal"
+    assert "a bug" in (reread(store, source).last_error or "")
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_what_the_database_refuses_becomes_that_sources_failure(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A settlement that cannot be written must neither stop the engine nor take its group with it."""
+    origin.route("/good", body=rss(1))
+    origin.route("/poison", body=rss(2, title="poison {}"))
+    good, poison = (add(store, origin.url(path), clock) for path in ("/good", "/poison"))
+    with store.writing() as connection:
+        if store.is_sqlite:
+            connection.exec_driver_sql(
+                "CREATE TRIGGER refuse BEFORE INSERT ON items WHEN NEW.title LIKE 'poison%'"
+                " BEGIN SELECT RAISE(ABORT, 'refused'); END"
+            )
+        else:
+            connection.exec_driver_sql(
+                "ALTER TABLE items ADD CONSTRAINT refuse CHECK (title NOT LIKE 'poison%%')"
+            )
+    try:
+        await collect(store, settings, clock)
+    finally:
+        if not store.is_sqlite:
+            with store.writing() as connection:
+                connection.exec_driver_sql("ALTER TABLE items DROP CONSTRAINT refuse")
+    assert titles(store) == ["Post 1"]
+    assert reread(store, good).consecutive_failures == 0
+    assert reread(store, poison).last_error_kind == "internal"
+    assert reread(store, poison).validators.etag is None
+
+
+async def test_concurrency_is_bounded(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    at_once, most = 0, 0
+
+    def slow(request: Received) -> Answer:
+        return Answer(body=rss(1), delay=0.1)
+
+    for number in range(10):
+        origin.route(f"/{number}", slow)
+        add(store, origin.url(f"/{number}"), clock)
+    async with Engine(store, replace(settings, collector_concurrency=3), clock=clock) as engine:
+        collecting = asyncio.create_task(engine.collect_due())
+        while not collecting.done():
+            at_once = engine.in_flight
+            most = max(most, at_once)
+            await asyncio.sleep(0.01)
+        await collecting
+    assert engine.tally.visits == 10
+    assert most == 3
+
+
+async def test_a_slow_host_delays_nobody_else(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    """A hundred sources on a host that takes its time are due before one on another host."""
+    origin.otherwise(Answer(body=rss(1), delay=1.5))
+    for number in range(100):
+        add(store, origin.url(f"/{number}"), clock)
+    polite = replace(settings, host_concurrency=2, collector_concurrency=5, allow_hosts=("127.0.0.0/8",))
+    settled: dict[str, float] = {}
+    with Origin(host="127.0.0.2") as fast:
+        fast.route("/feed", body=rss(2))
+        clock.advance(1)
+        add(store, fast.url("/feed"), clock)
+        async with Engine(
+            store,
+            polite,
+            clock=clock,
+            on_settled=lambda s: settled.setdefault(s.before.url, time.monotonic()),
+        ) as engine:
+            began = time.monotonic()
+            running = asyncio.create_task(engine.run())
+            async with asyncio.timeout(20):
+                while fast.url("/feed") not in settled:
+                    await asyncio.sleep(0.02)
+            engine.stop()
+            assert await running is True
+    assert settled[fast.url("/feed")] - began < 1.5, "it was not behind the slow host"
+    assert origin.most_at_once <= 2
+
+
+async def test_one_run_visits_all_even_where_the_line_is_long(
+    store: Store, settings: Settings, origin: Origin
+) -> None:
+    origin.otherwise(Answer(body=rss(1)))
+    real = FakeClock(time.time())
+    for number in range(30):
+        add(store, origin.url(f"/{number}"), real)
+    async with Engine(store, replace(settings, host_concurrency=1)) as engine:
+        await engine.collect_due()
+    assert (engine.tally.visits, engine.tally.failed, engine.tally.skipped) == (30, 0, 0)
+
+
+async def test_no_transaction_is_open_during_a_request(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    open_transactions = 0
+    seen: list[int] = []
+
+    def count(step: int) -> Callable[..., None]:
+        def change(*args: object) -> None:
+            nonlocal open_transactions
+            open_transactions += step
+
+        return change
+
+    event.listen(store.engine, "begin", count(1))
+    event.listen(store.engine, "commit", count(-1))
+    event.listen(store.engine, "rollback", count(-1))
+
+    def answer(request: Received) -> bytes:
+        # The engine may look for more work meanwhile; only a transaction that waits for us stays open.
+        deadline = time.monotonic() + 2
+        while open_transactions and time.monotonic() < deadline:
+            time.sleep(0.01)
+        seen.append(open_transactions)
+        return rss(1)
+
+    origin.route("/feed", answer)
+    add(store, origin.url("/feed"), clock)
+    await collect(store, settings, clock)
+    assert seen == [0]
+
+
+async def test_the_loop_finds_a_new_source_without_a_restart(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/feed", body=rss(1))
+    async with Engine(store, settings, clock=clock) as engine:
+        running = asyncio.create_task(engine.run())
+        await asyncio.sleep(0.1)
+        add(store, origin.url("/feed"), clock)
+        async with asyncio.timeout(10):
+            while not engine.tally.visits:
+                await asyncio.sleep(0.02)
+        engine.stop()
+        assert await running is True
+
+
+async def test_a_stop_gives_back_what_was_not_begun(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/slow", lambda request: Answer(body=rss(1), delay=0.3))
+    for number in range(8):
+        add(store, origin.url(f"/slow?{number}"), clock)
+    async with Engine(store, replace(settings, collector_concurrency=2), clock=clock) as engine:
+        running = asyncio.create_task(engine.run())
+        async with asyncio.timeout(10):
+            while not engine.in_flight:
+                await asyncio.sleep(0.01)
+        engine.stop()
+        assert await running is True
+    with store.reading() as connection:
+        sources = list_sources(connection)
+    assert [source.lease_until for source in sources] == [None] * 8
+    assert 0 < sum(source.fetch_count for source in sources) < 8
+    assert (await collect(store, settings, clock)).tally.visits == 8 - engine.tally.visits
+
+
+async def test_visits_that_outlast_the_grace_are_cut_and_given_back(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.collect.engine.STOP_SECONDS", 0.2)
+    origin.route("/hang", fault="hang")
+    source = add(store, origin.url("/hang"), clock)
+    async with Engine(store, settings, clock=clock) as engine:
+        running = asyncio.create_task(engine.run())
+        async with asyncio.timeout(10):
+            while not origin.requests:
+                await asyncio.sleep(0.01)
+        engine.stop()
+        assert await running is False
+    stored = reread(store, source)
+    assert (stored.lease_until, stored.fetch_count) == (None, 0)
+
+
+async def test_a_visit_has_a_limit_in_all(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/hang", fault="hang")
+    source = add(store, origin.url("/hang"), clock)
+    await collect(store, replace(settings, visit_timeout_seconds=0.3), clock)
+    assert reread(store, source).last_error_kind == "timeout"
+
+
+async def test_a_type_without_a_collector_is_skipped_with_one_warning(
+    store: Store,
+    settings: Settings,
+    clock: FakeClock,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headwater.collect.visit._warned_types", set())
+    with store.writing() as connection:
+        for number in range(3):
+            wanted = read_new_source(f"https://twitter.example/{number}", "twitter_list")
+            add_unvisited(connection, wanted, clock())
+    engine = await collect(store, settings, clock)
+    assert (engine.tally.skipped, engine.tally.failed) == (3, 0)
+    assert len([record for record in caplog.records if "twitter.list" in record.message]) == 1
+
+
+async def test_a_permanent_move_is_followed_for_good_after_three_visits(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/old", status=301, location="/new")
+    origin.route("/new", body=rss(1))
+    source = add(store, origin.url("/old"), clock)
+    for _ in range(2):
+        await collect(store, settings, clock, source.id)
+        assert reread(store, source).url == origin.url("/old")
+    await collect(store, settings, clock, source.id)
+    assert reread(store, source).url == origin.url("/new")
+
+
+async def test_gone_retires_the_source(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/feed", status=410)
+    source = add(store, origin.url("/feed"), clock)
+    await collect(store, settings, clock)
+    assert reread(store, source).status == "retired"
+    clock.advance(30 * 86_400)
+    assert (await collect(store, settings, clock)).tally.visits == 0

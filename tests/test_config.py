@@ -1,0 +1,137 @@
+"""Settings come from four places, the later wins, and a wrong one is one clear line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.config import SETTINGS, Settings, load_settings, read_dotenv, without_password
+from headwater.errors import SettingError
+
+
+def load(
+    directory: Path,
+    environment: dict[str, str] | None = None,
+    *,
+    toml: str | None = None,
+    dotenv: str | None = None,
+    **overrides: Any,
+) -> Settings:
+    if toml is not None:
+        (directory / "headwater.toml").write_text(toml)
+    if dotenv is not None:
+        (directory / ".env").write_text(dotenv)
+    return load_settings(directory=directory, environment=environment or {}, overrides=overrides)
+
+
+def test_defaults(tmp_path: Path) -> None:
+    settings = load(tmp_path)
+    assert settings.collector_tick == 60
+    assert settings.collector_concurrency == 20
+    assert settings.visit_timeout_seconds == 300
+    assert settings.database.startswith("sqlite:///")
+    assert set(settings.origins.values()) == {"default"}
+
+
+def test_the_later_place_wins(tmp_path: Path) -> None:
+    toml, dotenv = "port = 1001", "HEADWATER_PORT=1002"
+    environment = {"HEADWATER_PORT": "1003"}
+    seen = [
+        load(tmp_path),
+        load(tmp_path, toml=toml),
+        load(tmp_path, toml=toml, dotenv=dotenv),
+        load(tmp_path, environment, toml=toml, dotenv=dotenv),
+        load(tmp_path, environment, toml=toml, dotenv=dotenv, port="1004"),
+    ]
+    assert [settings.port for settings in seen] == [8626, 1001, 1002, 1003, 1004]
+    assert [settings.origins["port"] for settings in seen] == [
+        "default",
+        "headwater.toml",
+        ".env",
+        "environment",
+        "command line",
+    ]
+
+
+def test_collector_interval_is_the_old_name_of_collector_tick(tmp_path: Path) -> None:
+    assert load(tmp_path, {"COLLECTOR_INTERVAL": "300"}).collector_tick == 300
+    assert load(tmp_path, {"COLLECTOR_INTERVAL": "300", "COLLECTOR_TICK": "30"}).collector_tick == 30
+
+
+def test_fetch_intervals_from_everywhere(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        {"FETCH_INTERVAL_HACKERNEWS": "30"},
+        toml="[fetch_interval]\nsitemap = 10\nrss.feed = 20",
+        dotenv="FETCH_INTERVAL_RSS=120",
+    )
+    assert settings.fetch_intervals == {"sitemap": 10, "rss.feed": 20, "rss": 120, "hackernews": 30}
+    assert settings.origins["fetch_interval.hackernews"] == "environment"
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        (
+            {"COLLECTOR_TICK": "soon"},
+            "COLLECTOR_TICK = soon is not allowed (environment): it takes a number from",
+        ),
+        (
+            {"COLLECTOR_CONCURRENCY": "0"},
+            "COLLECTOR_CONCURRENCY = 0 is not allowed (environment): it takes a whole",
+        ),
+        ({"COLLECTOR_CONCURRENCY": "2.5"}, "COLLECTOR_CONCURRENCY = 2.5 is not allowed"),
+        ({"COLLECTOR_TICK": "nan"}, "COLLECTOR_TICK = nan is not allowed"),
+        ({"HEADWATER_LOG_LEVEL": "loud"}, "it takes one of debug, info, warning, error"),
+        ({"HEADWATER_HOST": "0.0.0.0"}, "it takes a loopback address"),
+        (
+            {"FETCH_INTERVAL_RSS": "never"},
+            "FETCH_INTERVAL_RSS = never is not allowed (environment): it takes minutes",
+        ),
+        (
+            {"HEADWATER_DATABSE_URL": "x"},
+            "no setting HEADWATER_DATABSE_URL (environment); did you mean HEADWATER_DATABASE",
+        ),
+        ({"HEADWATER_DATABASE_URL": "mysql://u:secret@h/d"}, "HEADWATER_DATABASE_URL = *** is not allowed"),
+    ],
+)
+def test_a_wrong_value_names_setting_value_and_what_is_allowed(
+    tmp_path: Path, environment: dict[str, str], message: str
+) -> None:
+    with pytest.raises(SettingError) as caught:
+        load(tmp_path, environment)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_toml(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"cannot read .*headwater\.toml"):
+        load(tmp_path, toml="port = ")
+    with pytest.raises(SettingError, match=r"no setting prot \(headwater.toml\); did you mean port"):
+        load(tmp_path, toml="prot = 1")
+    with pytest.raises(SettingError, match="port = True is not allowed"):
+        load(tmp_path, toml="port = true")
+
+
+def test_a_named_settings_file_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"cannot read .*missing\.toml"):
+        load_settings(directory=tmp_path, environment={}, toml_file=tmp_path / "missing.toml")
+
+
+def test_dotenv_forms(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "# a comment\nexport A=1\nB = two words # said\nC='# kept'\nD=\"x=y\"\nnonsense\nE=\n",
+        encoding="utf-8",
+    )
+    assert read_dotenv(tmp_path / ".env") == {"A": "1", "B": "two words", "C": "# kept", "D": "x=y", "E": ""}
+    assert read_dotenv(tmp_path / "none") == {}
+
+
+def test_passwords_are_not_shown() -> None:
+    assert without_password("postgresql://ann:secret@db:5432/x") == "postgresql://ann:***@db:5432/x"
+    assert without_password("sqlite:///file.db") == "sqlite:///file.db"
+
+
+def test_every_setting_is_a_field_and_the_reverse(tmp_path: Path) -> None:
+    fields = set(Settings.__dataclass_fields__) - {"fetch_intervals", "origins"}
+    assert fields == {setting.name for setting in SETTINGS}

@@ -1,0 +1,115 @@
+"""Headwater speaks two languages: no text for people without its translation, no translation without its text."""
+
+import ast
+import re
+import string
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headwater
+from headwater import errors
+from headwater.config import SETTINGS
+from headwater.errors import InputError
+from headwater.language import preferred_language, process_language, translate
+
+PACKAGE = Path(headwater.__file__).parent
+CHINESE = {
+    entry["en"]: entry["zh"]
+    for entry in tomllib.loads((PACKAGE / "chinese.toml").read_text(encoding="utf-8"))["text"]
+}
+# Values that are translated where they are shown.
+WORDS = {
+    "ok",
+    "needs_attention",
+    "paused",
+    "error",
+    "retired",
+    "off",
+    "default",
+    "environment",
+    "command line",
+}
+TEMPLATE_POSITION = {"VisitError": 1, "FetchError": 1}
+
+
+def texts_in_code() -> Iterator[str]:
+    """Every literal that goes through `translate`, and the template of every error."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            name = node.func.id
+            if name in ("t", "translate"):
+                position = 0
+            elif name in vars(errors):
+                position = TEMPLATE_POSITION.get(name, 0)
+            else:
+                continue
+            if len(node.args) > position:
+                yield from literals(node.args[position])
+
+
+def literals(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=str(text)) if " " in text or text.isalpha():
+            yield text
+        case ast.IfExp():
+            yield from literals(node.body)
+            yield from literals(node.orelse)
+        case _:
+            return
+
+
+def texts_in_pages() -> Iterator[str]:
+    for path in (PACKAGE / "web" / "templates").glob("*.html"):
+        yield from re.findall(r"\bt\('([^']+)'\)", path.read_text(encoding="utf-8"))
+
+
+def all_texts() -> set[str]:
+    return {*texts_in_code(), *texts_in_pages(), *(setting.help for setting in SETTINGS), *WORDS}
+
+
+def test_every_text_has_a_translation() -> None:
+    assert sorted(all_texts() - CHINESE.keys()) == []
+
+
+def test_every_translation_fills_the_same_blanks() -> None:
+    def blanks(text: str) -> set[str | None]:
+        return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+
+    for english, chinese in CHINESE.items():
+        assert blanks(english) == blanks(chinese), english
+
+
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+        ("en-GB,en;q=0.9,zh;q=0.5", "en"),
+        ("fr, zh;q=0.4", "zh"),
+        ("de", "en"),
+        ("", "en"),
+        ("zh;q=nonsense", "en"),
+    ],
+)
+def test_the_browsers_language(header: str, language: str) -> None:
+    assert preferred_language(header) == language
+
+
+def test_the_terminals_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value, expected in (("LANG", "zh_CN.UTF-8", "zh"), ("LC_ALL", "en_US", "en")):
+        process_language.cache_clear()
+        monkeypatch.delenv("HEADWATER_LANGUAGE", raising=False)
+        monkeypatch.setenv(name, value)
+        assert process_language() == expected
+    process_language.cache_clear()
+
+
+def test_an_error_speaks_both_languages() -> None:
+    error = InputError("--config {text} is not KEY=VALUE", text="x")
+    assert error.render("en") == "--config x is not KEY=VALUE"
+    assert error.render("zh") == "--config x 不是 KEY=VALUE 的形式"
+    assert translate("a text nobody translated", "zh") == "a text nobody translated"

@@ -1,0 +1,89 @@
+"""The first page: true numbers, two languages, and nothing a publisher writes can run in it."""
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from headwater.model import Item
+from headwater.store.database import Store
+from headwater.store.items import ItemChange, write_items
+from headwater.store.sources import add_source
+from headwater.web.app import ago, create_app, http_only
+from headwater.web.chart import bars
+from tests.clock import NOON, FakeClock
+
+EVIL = "<script>alert('x')</script>\"'"
+
+
+@pytest.fixture
+def browser(store: Store, clock: FakeClock) -> Iterator[TestClient]:
+    with TestClient(create_app(store, clock=clock), base_url="http://127.0.0.1:8626") as client:
+        yield client
+
+
+def fill(store: Store, **fields: str) -> None:
+    with store.writing() as connection:
+        source = add_source(connection, name=EVIL, type="rss.feed", url="https://one.example/", now=NOON)
+        item = Item("1", title=EVIL, **fields)  # type: ignore[arg-type]
+        write_items(connection, [(source.id, (ItemChange("new", item, (b"k",), b"h", NOON),), NOON)])
+
+
+def test_the_page_shows_what_is_there(browser: TestClient, store: Store) -> None:
+    assert "There are no sources yet" in browser.get("/").text
+    fill(store, url="https://one.example/1")
+    page = browser.get("/").text
+    assert '<a href="https://one.example/1" rel="noopener noreferrer nofollow">' in page
+    assert "<b>1</b> items" in page
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "JaVaScRiPt:alert(1)"])
+def test_nothing_a_publisher_writes_can_run(browser: TestClient, store: Store, url: str) -> None:
+    fill(store, url=url)
+    for path in ("/", "/live"):
+        page = browser.get(path).text
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert" in page
+        assert url not in page
+
+
+def test_both_languages(browser: TestClient) -> None:
+    assert "Newest items" in browser.get("/").text
+    assert "最新条目" in browser.get("/", headers={"Accept-Language": "zh-CN"}).text
+    assert 'lang="zh-CN"' in browser.get("/?language=zh").text
+    assert "最新条目" in browser.get("/").text, "the switch is remembered"
+    assert "最新条目" in browser.get("/live").text
+
+
+def test_every_answer_carries_the_content_policy(browser: TestClient) -> None:
+    for path in ("/", "/live", "/static/style.css", "/healthz", "/nowhere"):
+        answer = browser.get(path)
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_another_host_name_is_refused(browser: TestClient) -> None:
+    """A hostile page may resolve its own name to loopback; the name gives it away."""
+    assert browser.get("/", headers={"Host": "evil.example"}).status_code == 400
+    assert browser.get("/", headers={"Host": "localhost:8626"}).status_code == 200
+
+
+def test_times_in_plain_words() -> None:
+    assert ago(NOON - 90, NOON, "en") == "90 s ago"
+    assert ago(NOON - 600, NOON, "en") == "10 min ago"
+    assert ago(NOON + 7200, NOON, "zh") == "2 小时后"
+    assert ago(None, NOON, "en") == "–"
+
+
+def test_only_web_addresses_become_links() -> None:
+    assert http_only("HTTPS://one.example") == "HTTPS://one.example"
+    assert http_only("javascript:alert(1)") is None
+    assert http_only(None) is None
+
+
+def test_a_chart_is_scaled_and_escaped() -> None:
+    svg = bars([0, 5, 10], title="<b>")
+    assert "<title>&lt;b&gt;</title>" in svg
+    assert svg.count("<rect") == 2, "nothing is drawn for zero"
+    assert 'height="60.0"' in svg
+    assert "<rect" not in bars([], title="")
