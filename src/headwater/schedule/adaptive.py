@@ -80,36 +80,42 @@ def plan_vector(vector: list[float], now: float, price_seconds: float) -> list[f
         [0.0] * (layout.SHAPES + 2),
         [0.0] * layout.LEVELS,
         [0.0] * kernel.SUMS_SIZE,
-        [0.0] * layout.HOUR_BINS,
+        [0.0] * kernel.HOUR_SPACE,
         [0.0] * space,
         [0.0] * space,
         [0.0] * space,
         [0.0] * space,
-        [0.0] * space,
+        [0] * space,
         out,
     )
     return out
 
 
-def describe_profile(vector: list[float], now: float) -> dict[str, object]:
-    """The hours and weekdays most items come in, where that says something. Hours are UTC."""
-    found: dict[str, object] = {}
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What can be told of a source's profile. `hours` are UTC, from and up to."""
+
+    hours: tuple[int, int] | None
+    weekdays_only: bool
+
+
+def describe_state(state: bytes | None, now: float) -> Habits | None:
+    """The hours and weekdays most items come in; None while too little was seen to say."""
+    vector = layout.unpack_state(state)
+    if vector is None or vector[layout.WEIGHT] < 10.0 * kernel.event_weight(vector, now):
+        return None
     total = vector[layout.WEIGHT]
-    if total < 10.0 * kernel.event_weight(vector, now):
-        return found
     hours = [sum(vector[layout.DAY + 6 * hour : layout.DAY + 6 * hour + 6]) for hour in range(24)]
-    if (busiest := _busiest_hours(hours, total)) is not None:
-        found["hours"] = busiest
-    week = vector[layout.WEEK : layout.WEEK + layout.WEEK_BINS]
-    if sum(week[:5]) > 0.93 * total:
-        found["weekdays"] = True
-    return found
+    weekdays = sum(vector[layout.WEEK : layout.WEEK + 5])
+    return Habits(_busiest_hours(hours, total), weekdays > 0.93 * total)
 
 
 def _busiest_hours(hours: list[float], total: float) -> tuple[int, int] | None:
     """The shortest run of hours, up to eight, that holds most of the items."""
+    round_the_clock = hours + hours
     for length in (1, 2, 3, 4, 6, 8):
-        best = max(range(24), key=lambda start: sum((hours + hours)[start : start + length]))
-        if sum((hours + hours)[best : best + length]) > 0.6 * total:
+        sums = [sum(round_the_clock[start : start + length]) for start in range(24)]
+        if max(sums) > 0.6 * total:
+            best = sums.index(max(sums))
             return best, (best + length) % 24
     return None

@@ -57,7 +57,7 @@ HALF_WIDTHS = (7, 2, 0)  # broad, medium and sharp kernels, in bins either side 
 WIDTHS = (15.0, 5.0, 1.0)  # … and in all
 TRUST = (1.0, 1.0, 1.0)  # expected events before a kernel is believed as much as the broader one
 HOUR_PRIOR = 10.0  # pseudo-events spread evenly, so that few events make no peaks
-WEEK_PRIOR = 12.0
+WEEK_TRUST = (3.0, 4.0)  # expected events before the week's part, then the day, are believed by half
 MAX_WEIGHT = 8.0 * GRAINS  # of a new event, before the histograms are scaled down
 MAX_COUNT = 65000  # grains in one bin; 16 bits hold 65535
 
@@ -132,10 +132,16 @@ def hour_density(vector: Vector, minute: int, prior: float) -> float:
     return density
 
 
-def week_density(vector: Vector, at: float, prior: float) -> float:
+def week_density(vector: Vector, at: float, scale: float) -> float:
+    """Mean-1 density of the week at one day: weekdays and the weekend first, then the day by itself."""
     weekday = int(((at + _MONDAY) % _WEEK_SECONDS) // _DAY_SECONDS)
-    density: float = (vector[WEEK + weekday] * WEEK_BINS + prior) / (vector[WEIGHT] + prior)
-    return density
+    total = vector[WEIGHT]
+    weekend = vector[WEEK + 5] + vector[WEEK + 6]
+    if weekday < 5:
+        part = shrink(total - weekend, total / WEEK_BINS, 5.0, WEEK_TRUST[0] * scale, 1.0)
+    else:
+        part = shrink(weekend, total / WEEK_BINS, 2.0, WEEK_TRUST[0] * scale, 1.0)
+    return shrink(vector[WEEK + weekday], total / WEEK_BINS, 1.0, WEEK_TRUST[1] * scale, part)
 
 
 def event_weight(vector: Vector, at: float) -> float:
@@ -154,7 +160,7 @@ def coarse_profile(vector: Vector, at: float, weights: Vector) -> float:
     value = weights[0] + weights[4] + weights[3] * sharp
     value += (weights[1] + weights[5]) * broad + (weights[2] + weights[6]) * medium
     week = weights[SHAPES + 1]
-    value *= 1.0 - week + week * week_density(vector, at, WEEK_PRIOR * scale)
+    value *= 1.0 - week + week * week_density(vector, at, scale)
     result: float = value
     return result
 
@@ -205,7 +211,7 @@ def learn(vector: Vector, at: float) -> None:
     vector[SHAPE_SCORES + 3] += hour
     vector[SHAPE_SCORES + 4] += hour + broad
     vector[SHAPE_SCORES + 5] += hour + medium
-    vector[WEEK_SCORE] += log(week_density(vector, at, WEEK_PRIOR * weight))
+    vector[WEEK_SCORE] += log(week_density(vector, at, weight))
     # Whole grains, so that a packed state reads back as exactly what it was.
     grains = max(1, int(weight + 0.5))
     vector[DAY + bin_] += grains
@@ -311,37 +317,48 @@ def sum_day(vector: Vector, sums: Vector) -> None:
     sums[index] = double
 
 
-def hour_share(vector: Vector, since: float, until: float, prior: float) -> float:
-    """Mean density of the minutes between two times less than an hour apart."""
-    minute = int(since // 60.0)
-    stop = int(until // 60.0)
-    if minute == stop:
-        return hour_density(vector, minute % HOUR_BINS, prior)
-    total = ((minute + 1) * 60.0 - since) * hour_density(vector, minute % HOUR_BINS, prior)
-    minute += 1
-    while minute < stop:
-        total += 60.0 * hour_density(vector, minute % HOUR_BINS, prior)
-        minute += 1
-    rest = until - stop * 60.0
-    if rest > 0.0:
-        total += rest * hour_density(vector, stop % HOUR_BINS, prior)
-    return total / (until - since)
+def read_hour(vector: Vector, prior: float, hour: Vector) -> None:
+    """Running sums of the minutes' density, then for each minute how many minutes until a rush is over.
 
-
-def find_edges(vector: Vector, prior: float, edges: Vector) -> None:
-    """For each minute, how many minutes until the next rush of the hour is over; many where there is none."""
-    following = hour_density(vector, 0, prior)
-    for minute in range(HOUR_BINS - 1, -1, -1):
-        here = hour_density(vector, minute, prior)
-        edges[minute] = 1.0 if here > 1.5 and following < 0.6 * here else 0.0
-        following = here
+    Where the hour knows no rush those are many.
+    """
+    norm = HOUR_BINS / (vector[WEIGHT] + prior)
+    base = prior / (vector[WEIGHT] + prior)
+    before = vector[HOUR + HOUR_BINS - 1]
+    here = vector[HOUR]
+    total = 0.0
+    last = 0.0
+    for minute in range(HOUR_BINS):
+        after = vector[HOUR + minute + 1] if minute + 1 < HOUR_BINS else vector[HOUR]
+        density = base + norm * (0.5 * here + 0.25 * (before + after))
+        hour[minute] = total
+        total += density
+        # A rush is over where the density falls steeply.
+        if minute > 0:
+            hour[EDGES + minute - 1] = 1.0 if last > 1.5 and density < 0.6 * last else 0.0
+        last = density
+        before = here
+        here = after
+    hour[HOUR_BINS] = total
+    hour[EDGES + HOUR_BINS - 1] = 1.0 if last > 1.5 and hour[1] < 0.6 * last else 0.0
     distance = 1000.0
     for _ in range(2):
         for minute in range(HOUR_BINS - 1, -1, -1):
-            distance = 1.0 if edges[minute] == 1.0 else distance + 1.0
-            edges[minute] = distance
+            distance = 1.0 if hour[EDGES + minute] == 1.0 else distance + 1.0
+            hour[EDGES + minute] = distance
 
 
+def hour_until(hour: Vector, at: float) -> float:
+    """The running sum of the minutes' density up to a time, over whole hours too."""
+    minutes = at % 3600.0 / 60.0
+    minute = int(minutes)
+    below = hour[minute]
+    value: float = below + (minutes - minute) * (hour[minute + 1] - below) + hour[HOUR_BINS] * (at // 3600.0)
+    return value
+
+
+EDGES = HOUR_BINS + 1
+HOUR_SPACE = EDGES + HOUR_BINS
 CELL_SPACE = MAX_CELLS + 1
 OUT_AFTER = 0  # seconds until the visit
 OUT_RATE = 1  # items per second now, profile aside
@@ -359,7 +376,7 @@ def plan_visit(
     weights: Vector,
     rates: Vector,
     sums: Vector,
-    edges: Vector,
+    hour: Vector,
     times: Vector,
     counts: Vector,
     moments: Vector,
@@ -382,7 +399,6 @@ def plan_visit(
         out[OUT_AFTER] = typical
         return
     scale = event_weight(vector, now)
-    week_prior = WEEK_PRIOR * scale
     hour_prior = HOUR_PRIOR * scale
     # The mixed profile is linear in the three kernels' counts: its coefficients, once per plan.
     mean = vector[WEIGHT] / DAY_BINS
@@ -402,12 +418,14 @@ def plan_visit(
     hour_broad = hour_passed * own_broad
     hour_level = weights[4] + hour_passed * level
     minutes = weights[4] + weights[5] + weights[6] > NEGLIGIBLE
+    sofar = 0.0
     week = weights[SHAPES + 1]
     flat = out[OUT_FLAT] > 1.0 - NEGLIGIBLE
     if not flat:
         sum_day(vector, sums)
     if minutes:
-        find_edges(vector, hour_prior, edges)
+        read_hour(vector, hour_prior, hour)
+        sofar = hour_until(hour, now)
     close = typical < CLOSE_SECONDS
     slow = rates[0]
     change_week = rates[1] - rates[0]
@@ -433,7 +451,7 @@ def plan_visit(
     while cells < MAX_CELLS and (ahead < horizon or cells < CELLS_PER_VISIT):
         start = now + ahead
         if minutes and close:
-            left = edges[int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
+            left = hour[EDGES + int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
             if left < width:
                 width = max(left, MIN_CELL_SECONDS)
         if width > BIN_SECONDS:
@@ -464,14 +482,14 @@ def plan_visit(
                 sharp = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
                 profile += mix_sharp * sharp
             if minutes:
-                hour = 1.0
-                if width < 3600.0:
-                    hour = hour_share(vector, start, start + width, hour_prior)
-                profile += hour * (hour_level + hour_broad * broad + hour_medium * medium)
+                reached = hour_until(hour, start + width)
+                share_of_hour = (reached - sofar) * 60.0 / width
+                sofar = reached
+                profile += share_of_hour * (hour_level + hour_broad * broad + hour_medium * medium)
             if week > NEGLIGIBLE:
                 if start >= midnight:
                     midnight = (start // _DAY_SECONDS + 1.0) * _DAY_SECONDS
-                    weekday = 1.0 - week + week * week_density(vector, start, week_prior)
+                    weekday = 1.0 - week + week * week_density(vector, start, scale)
                 profile *= weekday
         intensity = rate * profile * size
         items = intensity * width
@@ -500,42 +518,48 @@ def plan_visit(
     # a line in N_i for each j, so the best j comes off the lower hull in constant time.
     head = 0
     tail = 0
-    hull[0] = cells
     best = cells
     after = times[cells]
     costs[cells] = after * counts[cells] - moments[cells] + price  # the line's value at N_i = 0
-    for index in range(cells - 1, -1, -1):
+    hull[0] = cells
+    index = cells - 1
+    while index >= 0:
         here = counts[index]
+        best = hull[head]
+        cost = costs[best] - times[best] * here
         while head < tail:
-            one = int(hull[head])
-            two = int(hull[head + 1])
-            if costs[two] - times[two] * here > costs[one] - times[one] * here:
+            rival = hull[head + 1]
+            value = costs[rival] - times[rival] * here
+            if value > cost:
                 break
             head += 1
-        best = int(hull[head])
-        cost = costs[best] - times[best] * here + moments[index]
+            best = rival
+            cost = value
         if index > 0:
-            rest = after - times[index]
+            time = times[index]
+            cost += moments[index]
+            rest = after - time
             if rest < typical and beyond * rest < cost:
                 cost = beyond * rest
-            line = times[index] * here - moments[index] + price + cost
+            line = time * here - moments[index] + price + cost
             profile_last = costs[index]
             costs[index] = line
             while head < tail:
-                one = int(hull[tail - 1])
-                two = int(hull[tail])
+                one = hull[tail - 1]
+                two = hull[tail]
                 rise = (costs[two] - line) * (times[one] - times[two])
-                if rise < (costs[one] - costs[two]) * (times[two] - times[index]):
+                if rise < (costs[one] - costs[two]) * (times[two] - time):
                     break
                 tail -= 1
             tail += 1
             hull[tail] = index
+        index -= 1
     chosen = times[best]
     out[OUT_PROFILE] = profile_last
     if minutes and not close:
         # The cells were too wide to see the minutes: wait for the end of the rush that is near, if one is.
         start = now + chosen - typical / 16.0
-        left = edges[int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
+        left = hour[EDGES + int((start % 3600.0) // 60.0)] * 60.0 - start % 60.0
         if left < typical / 6.0:
             chosen += left - typical / 16.0
     if bound > 0.0 and bound < chosen:

@@ -19,7 +19,7 @@ STEER_EVERY_SECONDS = 3600.0  # what `steer` is tuned for; calling more often or
 _SMOOTHING_SECONDS = 2.0 * _DAY  # must outlast the night, or the price would swing with the hours
 _REACTION_SECONDS = 3.0 * _DAY
 _REPAY_SECONDS = 6.0 * _DAY
-_DEBT_DAYS = 2.0
+_DEBT_DAYS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,12 @@ class Price:
     visits: float = 0.0
     expected: float = 0.0
     debt: float = 0.0
+
+
+def begin_price(visits_per_day: float, now: float) -> Price:
+    """A first price for a budget per source, for a usual mix of sources. Steering does the rest."""
+    seconds = DEFAULT_PRICE_SECONDS * (6.0 / visits_per_day) ** 2 if visits_per_day > 0 else MAX_PRICE
+    return Price(min(max(seconds, MIN_PRICE), MAX_PRICE), now)
 
 
 def steer(price: Price, visits: int, sources: int, visits_per_day: float, now: float) -> Price:

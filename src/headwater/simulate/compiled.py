@@ -1,7 +1,7 @@
 """Compiles the kernel and the replay loops where numba is installed; without it they run as they are.
 
-The functions are the production's own, word for word: their sources are put one after the other into one file in
-the user's cache, named after their contents, so that what was compiled once is loaded the next time.
+The functions are the production's own, word for word: their sources are put one after the other into one file
+in the user's cache, named after their contents, so that what was compiled once is loaded the next time.
 """
 
 import hashlib

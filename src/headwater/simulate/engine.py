@@ -1,7 +1,7 @@
 """Runs policies over a trace, at equal budgets or at their own.
 
-Sources do not touch each other, so they are replayed side by side: in threads where the loops are compiled, in
-processes where they are not. Given the same trace and settings the result is always the same.
+Sources do not touch each other, so they are replayed side by side: in threads where the loops are compiled,
+in processes where they are not. Given the same trace and settings the result is always the same.
 """
 
 import os
@@ -100,15 +100,23 @@ def make_space() -> tuple[Any, ...]:
         layout.SHAPES + 2,
         layout.LEVELS,
         kernel.SUMS_SIZE,
-        layout.HOUR_BINS,
-        *[kernel.CELL_SPACE] * 5,
-        kernel.OUT_SIZE,
+        kernel.HOUR_SPACE,
+        *[kernel.CELL_SPACE] * 4,
     )
-    return tuple(make_zeros(size) for size in sizes)
+    vectors = [make_zeros(size) for size in sizes]
+    return (*vectors, make_indexes(kernel.CELL_SPACE), make_zeros(kernel.OUT_SIZE))
 
 
 def make_zeros(size: int) -> Any:
     return make_vector([0.0] * size)
+
+
+def make_indexes(size: int) -> Any:
+    if not is_compiled():
+        return [0] * size
+    import numpy as np
+
+    return np.zeros(size, dtype=np.int64)
 
 
 def make_vector(values: Sequence[float]) -> Any:

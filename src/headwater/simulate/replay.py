@@ -7,17 +7,13 @@ simulator compiles (see `compiled`). `cursor` carries a replay along, so that it
 from math import exp, floor, sqrt
 
 from headwater.schedule.kernel import (
-    CELL_SPACE,
     MIN_CELL_SECONDS,
     OUT_AFTER,
-    OUT_SIZE,
-    SUMS_SIZE,
     Vector,
     begin,
     digest_visit,
     plan_visit,
 )
-from headwater.schedule.layout import HOUR_BINS, LEVELS, SHAPES
 
 POSITION = 0  # items seen so far
 NEXT_AT = 1  # the visit that is planned
@@ -32,8 +28,6 @@ CADENCE = 9
 MEAN_HOUR = 10
 STD_HOUR = 11
 CURSOR_SIZE = 12
-
-SPACE_SIZE = SHAPES + 2 + LEVELS + SUMS_SIZE + HOUR_BINS + 5 * CELL_SPACE + OUT_SIZE
 
 
 def see_items(cursor: Vector, times: Vector, at: float, window: int, delays: Vector) -> int:
@@ -81,7 +75,7 @@ def wait_adaptive(
     weights: Vector,
     rates: Vector,
     sums: Vector,
-    edges: Vector,
+    hour: Vector,
     cells: Vector,
     counts: Vector,
     moments: Vector,
@@ -89,7 +83,7 @@ def wait_adaptive(
     hull: Vector,
     out: Vector,
 ) -> float:
-    plan_visit(vector, now, price, weights, rates, sums, edges, cells, counts, moments, costs, hull, out)
+    plan_visit(vector, now, price, weights, rates, sums, hour, cells, counts, moments, costs, hull, out)
     wait: float = min(max(out[OUT_AFTER], MIN_CELL_SECONDS, shortest), longest)
     return wait
 
@@ -107,7 +101,7 @@ def advance_adaptive(
     weights: Vector,
     rates: Vector,
     sums: Vector,
-    edges: Vector,
+    hour: Vector,
     cells: Vector,
     counts: Vector,
     moments: Vector,
@@ -122,7 +116,7 @@ def advance_adaptive(
             position = int(cursor[POSITION])
             begin(vector, now)
             shown = min(position, window)
-            digest_visit(vector, now, times[position - shown : position], shown, True, False, weights)
+            digest_visit(vector, now, times[:position], shown, True, False, weights)
         else:
             old = int(cursor[POSITION])
             seen = see_items(cursor, times, now, window, delays)
@@ -138,7 +132,7 @@ def advance_adaptive(
             weights,
             rates,
             sums,
-            edges,
+            hour,
             cells,
             counts,
             moments,
@@ -159,7 +153,7 @@ _RATE_MEMORY = 30 * _DAY
 
 
 def wait_by_rule(cursor: Vector, times: Vector, rule: int, scale: float, now: float) -> float:
-    """How long the field's own rules wait. `scale` stretches them to a budget; 1 is the rule as it is used."""
+    """How long the field's own rules wait. `scale` stretches them to a budget; 1 is the rule as it is."""
     position = int(cursor[POSITION])
     if rule == RULE_SQUARE_ROOT:
         rate = (cursor[RATE] + 0.2) / (cursor[EXPOSURE] + 0.2 * _DAY / 0.05)
@@ -211,18 +205,21 @@ def wait_cadence(cursor: Vector, times: Vector, now: float) -> float:
         if foreseen <= now or newest >= midnight:
             foreseen += _DAY
         if now < foreseen <= now + latest:
-            return floor(foreseen) - now
-    return floor(now + interval) - now
+            due: float = floor(foreseen) - now
+            return due
+    regular: float = floor(now + interval) - now
+    return regular
 
 
 def cadence_seconds(rank: int) -> float:
-    if rank < 3:
-        return 900.0 * 2**rank
-    return 86400.0 if rank == 6 else 3600.0 * 2 ** (rank - 2)
+    seconds = 900.0
+    for _ in range(rank):
+        seconds *= 2.0
+    return 86400.0 if rank == 6 else seconds
 
 
 def analyse_cadence(cursor: Vector, times: Vector) -> None:
-    """Rank and usual hour from the recent thirty items, as `classify_times` and `find_publish_hours` have it."""
+    """Rank and usual hour from the recent thirty items, as `cadence` has them."""
     position = int(cursor[POSITION])
     count = min(position, 30)
     cursor[CADENCE] = 2.0
@@ -257,17 +254,16 @@ def advance_rule(
     longest: float,
     delays: Vector,
 ) -> None:
-    """Make every visit of one of the field's rules that is due up to `until`. The first one is not counted."""
+    """Make every visit of one of the rules that is due up to `until`. The first one is not counted."""
     while cursor[NEXT_AT] <= until:
         now = cursor[NEXT_AT]
         old = int(cursor[POSITION])
         if cursor[CHECKS] == 0:
-            shown = min(old, window)
-            if shown > 0:
-                cursor[EXPOSURE] = _RATE_MEMORY * (1 - exp((times[old - shown] - now) / _RATE_MEMORY))
-            for index in range(old - shown, old):
+            if old > 0:
+                cursor[EXPOSURE] = _RATE_MEMORY * (1 - exp((times[0] - now) / _RATE_MEMORY))
+            for index in range(old):
                 cursor[RATE] += exp((times[index] - now) / _RATE_MEMORY)
-            new = shown
+            new = old
         else:
             see_items(cursor, times, now, window, delays)
             new = int(cursor[POSITION]) - old

@@ -18,7 +18,7 @@ class SourceResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A policy over a whole trace. Delays are in seconds; `budget` is None where the policy ran at its own."""
+    """A policy over a whole trace. Delays are in seconds; `budget` is None where it ran at its own."""
 
     policy: str
     budget: float | None

@@ -1,10 +1,10 @@
 """A whole fleet under one price that is steered while it runs, from a cold start."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwater.schedule import layout
-from headwater.schedule.price import STEER_EVERY_SECONDS, Price, steer
+from headwater.schedule.price import STEER_EVERY_SECONDS, Price, begin_price, steer
 from headwater.simulate import replay
 from headwater.simulate.compiled import load_functions
 from headwater.simulate.engine import Conditions, make_space, make_vector, make_zeros
@@ -53,7 +53,7 @@ def steer_fleet(
         functions.begin_replay(cursor, times, joins)
         room = make_zeros(max(len(source.times) - int(cursor[replay.FIRST]), 1))
         fleet.append((joins, times, cursor, make_zeros(layout.SIZE), room))
-    price = Price(at=begin) if price is None else price
+    price = begin_price(visits_per_day, begin) if price is None else replace(price, at=begin)
     history = []
     steps = int(_DAY / STEER_EVERY_SECONDS)
     for day in range(days):

@@ -53,7 +53,7 @@ def load_trace(path: Path) -> Trace:
 def trace_from_history(
     histories: Mapping[str, Sequence[float]], *, warm_share: float = 0.1, until: float | None = None
 ) -> Trace:
-    """A trace from publication times by source name: the first tenth of the time is what is known at first."""
+    """A trace from publication times by source: what the first tenth of the time shows is known at first."""
     filled = {name: sorted(times) for name, times in histories.items() if len(times) > 0}
     if not filled:
         raise InputError("there is no history to replay yet: collect for a few days, or give a trace file")

@@ -1,0 +1,79 @@
+"""What the adaptive policy costs: bytes of state, microseconds per visit, milliseconds of import.
+
+Run as `python -m benchmarks.schedule`. CPU time, so that a busy machine disturbs little.
+"""
+
+import subprocess
+import sys
+import time
+from bisect import bisect_right
+from random import Random
+
+from headwater.model import Observation
+from headwater.schedule.adaptive import AdaptivePolicy
+from headwater.schedule.cadence import CadencePolicy
+from headwater.schedule.policy import Policy
+
+_DAY = 86400.0
+_START = 1_700_000_000.0
+
+
+def make_history(kind: str, days: int = 120) -> list[float]:
+    """A made-up source: busy and even, office hours, on the hour, or rare."""
+    rng = Random(kind)
+    times = []
+    per_day = {"busy": 60, "office": 8, "hourly": 24, "rare": 0.1}[kind]
+    at = _START
+    while at < _START + days * _DAY:
+        at += rng.expovariate(per_day * (3 if kind == "office" else 1) / _DAY)
+        if kind == "hourly":
+            at = at // 3600 * 3600 + 3600 + rng.uniform(0, 90)
+        if kind == "office" and not 8 <= at % _DAY / 3600 < 16:
+            continue
+        times.append(at)
+    return times
+
+
+def measure(policy: Policy, times: list[float], visits: int = 1500) -> tuple[float, float, int]:
+    """Microseconds per digest and per plan, and bytes of state, after some weeks of learning."""
+    rng = Random(0)
+    now = _START + 20 * _DAY
+    seen = bisect_right(times, now)
+    state = policy.digest(None, Observation(now, "new", tuple(times[:seen]), seen, first=True))
+    digesting = planning = 0.0
+    for _ in range(visits):
+        begun = time.process_time()
+        now = policy.plan(state, now, rng).next_at
+        planning += time.process_time() - begun
+        new = bisect_right(times, now)
+        visit = Observation(now, "new" if new > seen else "unchanged", tuple(times[seen:new]))
+        seen = new
+        begun = time.process_time()
+        state = policy.digest(state, visit)
+        digesting += time.process_time() - begun
+    return digesting / visits * 1e6, planning / visits * 1e6, len(state or b"")
+
+
+def measure_import(modules: str) -> float:
+    """Milliseconds that importing takes in a fresh interpreter, beyond starting it."""
+    code = f"import time; begun = time.process_time(); import {modules}; print(time.process_time() - begun)"
+    runs = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout)
+        for _ in range(5)
+    ]
+    return min(runs) * 1000
+
+
+def main() -> None:
+    print(f"{'policy':<10}{'source':<9}{'digest µs':>10}{'plan µs':>10}{'both µs':>10}{'state B':>9}")
+    policies: tuple[Policy, ...] = (AdaptivePolicy(), CadencePolicy())
+    for policy in policies:
+        for kind in ("busy", "office", "hourly", "rare"):
+            digest, plan, size = measure(policy, make_history(kind))
+            print(f"{policy.name:<10}{kind:<9}{digest:>10.0f}{plan:>10.0f}{digest + plan:>10.0f}{size:>9}")
+    modules = ", ".join(f"headwater.schedule.{name}" for name in ("compose", "adaptive", "cadence", "price"))
+    print(f"import of all the collector needs: {measure_import(modules):.0f} ms")
+
+
+if __name__ == "__main__":
+    main()
