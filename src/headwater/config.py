@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from headwater.errors import SettingError
@@ -132,18 +132,60 @@ SETTINGS: tuple[Setting, ...] = (
         "The longest one visit may take in all.",
     ),
     Setting(
+        "policy",
+        ("HEADWATER_POLICY",),
+        "adaptive",
+        *_choice("adaptive", "cadence", "interval"),
+        "How visits are planned, for every source that has no policy of its own.",
+    ),
+    Setting(
+        "budget_visits_per_day",
+        ("HEADWATER_BUDGET_VISITS_PER_DAY",),
+        6.0,
+        *_number(0.01, 288),
+        "What the adaptive policy may spend: visits a source and day, on average over all sources.",
+    ),
+    Setting(
+        "freshness_minutes",
+        ("HEADWATER_FRESHNESS_MINUTES",),
+        None,
+        *_number(0.1, 10_080),
+        "The mean delay the adaptive policy aims at, instead of a budget.",
+    ),
+    Setting(
+        "backoff",
+        ("HEADWATER_BACKOFF",),
+        "cadence",
+        *_choice("cadence", "pipeline", "refresh"),
+        "How long a failing source is left alone: which table of waits.",
+    ),
+    Setting(
+        "pause_after_failures",
+        ("HEADWATER_PAUSE_AFTER_FAILURES",),
+        5,
+        *_whole(1, 1_000),
+        "Failures in a row after which a source is paused and tried once a day.",
+    ),
+    Setting(
+        "error_after_failures",
+        ("HEADWATER_ERROR_AFTER_FAILURES",),
+        10,
+        *_whole(1, 1_000),
+        "Failures in a row after which a source is in error and tried once a week.",
+    ),
+    Setting(
         "min_interval_seconds",
         ("HEADWATER_MIN_INTERVAL_SECONDS",),
         300.0,
         *_number(0.1, 86_400),
-        "No source is planned sooner than this after a visit.",
+        "The adaptive and cadence policies plan no visit sooner than this after the last.",
     ),
     Setting(
         "max_interval_seconds",
         ("HEADWATER_MAX_INTERVAL_SECONDS",),
         86_400.0,
         *_number(60, 604_800),
-        "No source is planned later than this after a successful visit, unless its publisher asks for it.",
+        "The adaptive and cadence policies plan no visit later than this, unless the publisher asks for it.",
     ),
     Setting(
         "max_body_megabytes",
@@ -233,6 +275,12 @@ class Settings:
     collector_tick: float
     collector_concurrency: int
     visit_timeout_seconds: float
+    policy: str
+    budget_visits_per_day: float
+    freshness_minutes: float | None
+    backoff: Literal["cadence", "pipeline", "refresh"]
+    pause_after_failures: int
+    error_after_failures: int
     min_interval_seconds: float
     max_interval_seconds: float
     max_body_megabytes: int

@@ -55,6 +55,7 @@ def test_add_collect_items_is_the_same_on_both_databases(headwater: Headwater, o
 
 def test_a_source_added_unchecked_is_collected_next(headwater: Headwater, origin: Origin) -> None:
     origin.route("/feed", body=FEED, etag='"v1"')
+    headwater.environment["HEADWATER_POLICY"] = "interval"
     out = headwater.ok("source", "add", origin.url("/feed"), "--no-check", "--name", "Mine")
     assert out == "added source 1: Mine; the collector visits it next\n"
     assert not origin.requests

@@ -29,6 +29,7 @@ from tests.origin import Answer, Origin, Received
 def settings(tmp_path: Path) -> Settings:
     return replace(
         load_settings(directory=tmp_path, environment={}),
+        policy="interval",
         allow_hosts=("127.0.0.1",),
         host_spacing_seconds=0.0,
         host_concurrency=20,

@@ -16,13 +16,16 @@ from random import Random
 from typing import Any, Self, TypeVar
 
 from headwater.collect.lanes import Lanes
+from headwater.collect.outage import Weather
 from headwater.collect.patience import patiently
 from headwater.collect.settler import Settler
+from headwater.collect.steering import steer_price
 from headwater.collect.surroundings import Surroundings, make_fetcher, read_surroundings
 from headwater.collect.visit import failed_settlement, internal_failure, visit
 from headwater.config import Settings
 from headwater.errors import StoreError
 from headwater.model import Source
+from headwater.schedule.price import STEER_EVERY_SECONDS
 from headwater.store.database import Store
 from headwater.store.queue import Settlement, claim_due, claim_sources, next_due_at, release
 
@@ -88,6 +91,8 @@ class Engine:
         self._visits: dict[asyncio.Task[None], Source] = {}
         self._world: Surroundings | None = None
         self._settler: Settler | None = None
+        self._weather = Weather()
+        self._steered_at = 0.0
         self._given_back: deque[int] = deque()  # ids of sources that were claimed but not visited
         self._late_until = 0.0  # when the last source that was told to come back later is due
         self._wake = asyncio.Event()  # something may be due
@@ -129,10 +134,12 @@ class Engine:
         """Visit everything that is due, once. False when a stop had to cut visits short."""
 
         async def work() -> None:
-            await self._claim_until_none()
-            while not self._stopping and self._late_until > self._clock():
-                await self._sleep()
+            while not self._stopping:
+                looked_at = self._clock()
                 await self._claim_until_none()
+                if self._late_until <= looked_at:
+                    return  # nobody who was sent away can have come back since
+                await self._sleep()
 
         return await self._work(work)
 
@@ -161,7 +168,8 @@ class Engine:
 
         async def work() -> None:
             while not self._stopping:
-                # Made anew every round: intervals set in the database take effect at once.
+                await self._steer()
+                # Made anew every round: what is set in the database takes effect at once.
                 self._world = await self._patiently(self._surroundings)
                 await self._claim_until_none()
                 await self._sleep()
@@ -199,8 +207,28 @@ class Engine:
 
     async def _surroundings(self) -> Surroundings:
         return await read_surroundings(
-            self._store, self._settings, self._fetcher, clock=self._clock, rng=self._rng
+            self._store,
+            self._settings,
+            self._fetcher,
+            weather=self._weather,
+            clock=self._clock,
+            rng=self._rng,
         )
+
+    async def _steer(self) -> None:
+        """Keep the fleet's price of a visit up to date; other workers may be faster."""
+        now = self._clock()
+        if now - self._steered_at >= STEER_EVERY_SECONDS:
+            minutes = self._settings.freshness_minutes
+            price = await self._patiently(
+                lambda: self._store.write(
+                    steer_price,
+                    visits_per_day=self._settings.budget_visits_per_day,
+                    target_seconds=None if minutes is None else 60.0 * minutes,
+                    now=now,
+                )
+            )
+            self._steered_at = price.at
 
     async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         return await patiently(work, give_up=lambda: self._stopping)

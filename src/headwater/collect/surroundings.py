@@ -2,16 +2,23 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
+from sqlalchemy import Connection
+
 from headwater import __version__
+from headwater.collect.outage import Weather
 from headwater.collect.planning import Planner
+from headwater.collect.steering import read_price
 from headwater.collectors.types import find_type, intervals_by_type
 from headwater.config import Settings
 from headwater.errors import InputError
 from headwater.fetch.client import Fetcher
+from headwater.schedule.backoff import Thresholds
+from headwater.schedule.compose import Limits
+from headwater.schedule.price import Price, begin_price
 from headwater.store.database import Store
 from headwater.store.settings import interval_settings
 
@@ -23,6 +30,7 @@ class Surroundings:
     store: Store
     fetcher: Fetcher
     planner: Planner
+    weather: Weather
     clock: Callable[[], float]
     timeout_seconds: float
 
@@ -32,27 +40,49 @@ async def read_surroundings(
     settings: Settings,
     fetcher: Fetcher,
     *,
+    weather: Weather | None = None,
     clock: Callable[[], float] = time.time,
     rng: Random | None = None,
 ) -> Surroundings:
     """The surroundings with what the database says now."""
-    stored = {}
-    for name, minutes in (await store.read(interval_settings)).items():
+    rows, price = await store.read(_read_all)
+    intervals = {}
+    for name, minutes in rows.items():
         try:
-            stored[find_type(name).name] = minutes
+            intervals[find_type(name).name] = minutes
         except InputError as error:  # somebody's slip in a table must not stop every worker
             log.warning("an interval in the settings table is ignored: %s", error)
     return Surroundings(
         store=store,
         fetcher=fetcher,
-        planner=make_planner(settings, stored, rng or Random()),
+        planner=make_planner(settings, intervals, price, rng or Random()),
+        weather=weather or Weather(),
         clock=clock,
         timeout_seconds=settings.visit_timeout_seconds,
     )
 
 
-def make_planner(settings: Settings, stored: dict[str, float], rng: Random) -> Planner:
-    return Planner(intervals_by_type(settings.fetch_intervals, stored), rng)
+def _read_all(connection: Connection) -> tuple[dict[str, float], Price | None]:
+    return interval_settings(connection), read_price(connection)
+
+
+def make_planner(
+    settings: Settings, stored_intervals: Mapping[str, float], price: Price | None, rng: Random
+) -> Planner:
+    by_hand = {find_type(name).name for name in (*settings.fetch_intervals, *stored_intervals)}
+    return Planner(
+        interval_minutes=intervals_by_type(settings.fetch_intervals, stored_intervals),
+        set_by_hand=frozenset(by_hand),
+        policy=settings.policy,
+        price_seconds=(price or begin_price(settings.budget_visits_per_day, 0.0)).seconds,
+        limits=Limits(
+            min_interval_seconds=settings.min_interval_seconds,
+            max_interval_seconds=settings.max_interval_seconds,
+            backoff=settings.backoff,
+            thresholds=Thresholds(settings.pause_after_failures, settings.error_after_failures),
+        ),
+        rng=rng,
+    )
 
 
 def make_fetcher(settings: Settings) -> Fetcher:

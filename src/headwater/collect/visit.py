@@ -9,17 +9,21 @@ StoreError passes through, for that is no fault of the source's.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from sqlalchemy import Connection
+
 from headwater.collect.decide import Candidate, candidates, decide, keys_of
+from headwater.collect.lanes import host_of
+from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
 from headwater.collect.surroundings import Surroundings
 from headwater.collectors.base import Harvest, read_config
 from headwater.collectors.types import collector_of
 from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, VisitError
 from headwater.model import Observation, Source, SourceMetadata, Visit
-from headwater.store.items import Known, known_keys
+from headwater.store.items import Known, known_keys, recent_times
 from headwater.store.queue import Settlement
 
 log = logging.getLogger(__name__)
@@ -75,8 +79,19 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
         found = await asyncio.to_thread(candidates, harvest.items, now)
     else:
         found = candidates(harvest.items, now)
-    known = await world.store.read(known_keys, source.id, keys_of(found)) if found else {}
-    return successful_settlement(source, harvest, found, known, world.planner, started_at, now)
+    wanted = world.planner.history_wanted(source)
+    known: dict[bytes, Known] = {}
+    history: list[float] = []
+    if found or wanted:
+        known, history = await world.store.read(_look_up, source.id, keys_of(found), wanted)
+    world.weather.record(host_of(source.url), now, None)
+    return successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
+
+
+def _look_up(
+    connection: Connection, source_id: int, keys: list[bytes], history: int
+) -> tuple[dict[bytes, Known], list[float]]:
+    return known_keys(connection, source_id, keys), recent_times(connection, source_id, history)
 
 
 def successful_settlement(
@@ -87,8 +102,19 @@ def successful_settlement(
     planner: Planner,
     started_at: float,
     now: float,
+    history: Sequence[float] = (),
 ) -> Settlement:
-    """What is written when a visit has worked; `known` is what the database knows of what was found."""
+    """What is written when a visit has worked.
+
+    `known` is what the database knows of what was found, `history` what the planner wanted to be told.
+    """
+    # A document that was not read again says what it said the last time.
+    document = source.hints if harvest.document_hints is None else harvest.document_hints
+    hints = replace(
+        document,
+        max_age_seconds=harvest.hints.max_age_seconds,
+        retry_after_seconds=harvest.hints.retry_after_seconds,
+    )
     decision = decide(found, known, now=now, has_history=source.last_entry_at is not None)
     seen = Observation(
         at=now,
@@ -97,12 +123,13 @@ def successful_settlement(
         items_found=len(found),
         first=source.last_fetched_at is None,
         overflow=decision.overflow,
-        hints=harvest.hints,
+        hints=hints,
     )
-    after = planner.after_success(source, seen)
+    after = planner.after_success(source, seen, history)
     after = replace(
         after,
         validators=harvest.validators,
+        hints=document,
         metadata=_merge(source.metadata, harvest.metadata),
         last_fetched_at=now,
         fetch_count=source.fetch_count + 1,
@@ -132,8 +159,10 @@ def failed_settlement(
     """What is written when a visit has failed."""
     now = world.clock()
     message = error.render("en")
+    world.weather.record(host_of(source.url), now, error.kind)
+    ours = error.kind in NETWORK_KINDS and world.weather.is_ours(now)
     after = replace(
-        world.planner.after_failure(source, error, now),
+        world.planner.after_failure(source, error, now, ours=ours),
         last_fetched_at=now,
         fetch_count=source.fetch_count + 1,
         fetch_error_count=source.fetch_error_count + 1,

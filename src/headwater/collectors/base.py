@@ -63,7 +63,8 @@ class Harvest:
     unchanged: bool = False
     metadata: SourceMetadata = SourceMetadata()
     validators: Validators = Validators()
-    hints: Hints = Hints()
+    hints: Hints = Hints()  # what the answer's headers say of when to come back
+    document_hints: Hints | None = None  # what the document itself says; None: it was not read
     permanent_url: str | None = None  # where the publisher says the source has moved for good
     http_status: int | None = None
     requests: int = 1
@@ -79,7 +80,8 @@ class Harvest:
             http_status=response.status,
             requests=response.requests,
             bytes_received=response.bytes_received,
-            **{"hints": response.hints, **found},
+            hints=response.hints,
+            **found,
         )
 
 

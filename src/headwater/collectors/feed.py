@@ -1,12 +1,11 @@
 """`rss.feed` and `rss.digest`: RSS, RDF, Atom and JSON Feed."""
 
 import asyncio
-from dataclasses import replace
 
 from headwater.collectors.base import Harvest, SourceConfig, request_for
 from headwater.fetch.client import Fetcher
 from headwater.formats.feed import parse, to_item
-from headwater.model import Hints, Source
+from headwater.model import Source
 
 BIG_BYTES = 64_000  # parsed off the event loop from here on: it takes longer than a thread costs
 
@@ -28,12 +27,5 @@ class FeedCollector:
             response,
             items=tuple(to_item(entry, feed) for entry in feed.entries),
             metadata=feed.metadata,
-            hints=_merged(response.hints, feed.hints),
+            document_hints=feed.hints,
         )
-
-
-def _merged(http: Hints, document: Hints) -> Hints:
-    """What the answer's headers say and what the feed itself says: they speak of different things."""
-    return replace(
-        document, max_age_seconds=http.max_age_seconds, retry_after_seconds=http.retry_after_seconds
-    )

@@ -287,7 +287,7 @@ class CadencePolicy:
     def digest(self, state: bytes | None, visit: Observation) -> bytes | None:
         if visit.outcome in ("failed", "skipped"):
             return state
-        stats, times = _unpack(state) or (SourceStats(), [])
+        stats, times = unpack_stats(state) or (SourceStats(), [])
         if visit.item_times:
             usable = read_times({"published_at": min(at, visit.at)} for at in visit.item_times)
             times = sorted(times + usable)[-RECENT_ENTRIES:]
@@ -304,7 +304,7 @@ class CadencePolicy:
         return _pack(stats, times)
 
     def plan(self, state: bytes | None, now: float, rng: random.Random) -> Plan:
-        stats, _ = _unpack(state) or (SourceStats(), [])
+        stats, _ = unpack_stats(state) or (SourceStats(), [])
         due = calculate_next_check_time(
             stats.cadence,
             stats.frequency_type,
@@ -337,7 +337,7 @@ def _pack(stats: SourceStats, times: Sequence[float]) -> bytes:
     return _HEADER.pack(_VERSION, crc32(body)) + body
 
 
-def _unpack(packed: bytes | None) -> tuple[SourceStats, list[float]] | None:
+def unpack_stats(packed: bytes | None) -> tuple[SourceStats, list[float]] | None:
     """The statistics and times, or None where they cannot be trusted."""
     if packed is None or len(packed) < _HEADER.size + _BODY.size:
         return None

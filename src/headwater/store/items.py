@@ -78,6 +78,8 @@ def known_keys(connection: Connection, source_id: int, keys: Iterable[bytes]) ->
 
 def recent_times(connection: Connection, source_id: int, limit: int) -> list[float]:
     """When the newest dated items of a source were published, oldest first."""
+    if limit <= 0:
+        return []
     query = (
         select(items.c.published_at)
         .where(items.c.source_id == source_id, items.c.published_at.is_not(None))
