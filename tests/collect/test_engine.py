@@ -15,6 +15,7 @@ from headwater.collect.engine import Engine
 from headwater.config import Settings, load_settings
 from headwater.errors import StoreError
 from headwater.model import Source
+from headwater.smart_scheduler import get_source_stats
 from headwater.store.database import Store
 from headwater.store.items import list_items
 from headwater.store.queue import claim_sources, count_due
@@ -292,11 +293,11 @@ async def test_one_run_visits_all_even_where_the_line_is_long(
 ) -> None:
     origin.otherwise(Answer(body=rss(1)))
     real = FakeClock(time.time())
-    for number in range(30):
+    for number in range(12):
         add(store, origin.url(f"/{number}"), real)
     async with Engine(store, replace(settings, host_concurrency=1)) as engine:
         await engine.collect_due()
-    assert (engine.tally.visits, engine.tally.failed, engine.tally.skipped) == (30, 0, 0)
+    assert (engine.tally.visits, engine.tally.failed, engine.tally.skipped) == (12, 0, 0)
 
 
 async def test_no_transaction_is_open_during_a_request(
@@ -522,3 +523,50 @@ async def test_when_the_database_is_gone_the_engine_says_so_and_ends(
         with pytest.raises(StoreError, match="a test"):
             async with asyncio.timeout(10):
                 await engine.run()
+
+
+async def test_what_the_document_asks_for_holds_while_it_is_unchanged(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    """A 304 says nothing of the feed's ttl; it still counts."""
+    body = rss(1).replace(b"<title>One</title>", b"<title>One</title><ttl>600</ttl>")
+    origin.route("/feed", body=body, etag='"1"')
+    source = add(store, origin.url("/feed"), clock)
+    for _ in range(2):
+        await collect(store, settings, clock, source.id)
+        stored = reread(store, source)
+        assert stored.next_fetch_at == clock() + 600 * 60
+        assert stored.plan_reason["hint"] == "ttl"
+        clock.advance(60)
+    assert origin.requests[1].headers["if-none-match"] == '"1"'
+
+
+async def test_never_sooner_than_the_publisher_allows(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/feed", body=rss(1), headers={"Cache-Control": "max-age=36000"})
+    source = add(store, origin.url("/feed"), clock)
+    await collect(store, replace(settings, policy="adaptive"), clock)
+    assert (reread(store, source).next_fetch_at or 0) >= clock() + 36_000
+
+
+async def test_a_statistics_row_is_kept_for_every_source(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route(
+        "/feed", [Answer(body=rss(*range(10), at=clock() - 90_000)), Answer(status=500), Answer(body=rss(1))]
+    )
+    source = add(store, origin.url("/feed"), clock)
+    rows = []
+    for _ in range(3):
+        await collect(store, replace(settings, policy="adaptive"), clock, source.id)
+        with store.reading() as connection:
+            rows.append(get_source_stats(connection, str(source.id)) or {})
+        clock.advance(60)
+    assert [row["check_count"] for row in rows] == [1, 2, 3]
+    assert [row["hit_count"] for row in rows] == [1, 1, 1]
+    assert [row["fail_count"] for row in rows] == [0, 1, 0]
+    assert [row["source_type"] for row in rows] == ["rss"] * 3
+    assert rows[1]["last_error"]
+    assert rows[1]["backoff_until"] == rows[1]["next_due_at"] == int(clock() - 120 + 15 * 60)
+    assert rows[0]["cadence"] == "P0"

@@ -123,8 +123,8 @@ def test_what_was_seen_outlives_the_item(store: Store) -> None:
 
 
 def test_text_no_database_takes_is_mended(store: Store) -> None:
-    item = Item("a\x00b", title="nul\x00 and \ud800", categories=("\ud800",))
-    evil = ItemChange("new", item, key(1), key(1), (), b"h", NOON)
+    hostile = Item("a\x00b", title="nul\x00 and \ud800", categories=("\ud800",))
+    evil = ItemChange("new", hostile, key(1), key(1), (), b"h", NOON)
     with store.writing() as connection:
         source_id = make_source(connection)
         write_items(connection, [(source_id, (evil,), NOON)])

@@ -55,6 +55,7 @@ def demo_settings(settings: Settings, directory: Path) -> Settings:
         host_concurrency=20,
         host_spacing_seconds=0.0,
         collector_tick=1.0,
+        policy="interval",  # a day of the demo lasts minutes: there is nothing to learn for a policy of days
     )
 
 
