@@ -47,14 +47,17 @@ class Planner:
     limits: Limits
     rng: Random
 
-    def history_wanted(self, source: Source) -> int:
-        """How many of a source's stored publication times its next plan needs to be told."""
+    def history_wanted(self, source: Source, *, news: bool) -> int:
+        """How many of a source's stored publication times its next plan needs to be told.
+
+        `news`: whether the visit may have found something new.
+        """
         if source.last_fetched_at is None:
             return 0
         if _has_lost_state(self.policy_of(source), source):
             return HISTORY_ITEMS
         checks = source.stats.check_count if source.stats else 0
-        return RECENT_ENTRIES if needs_analysis(checks + 1, True) else 0
+        return RECENT_ENTRIES if needs_analysis(checks + 1, news) else 0
 
     def after_success(self, source: Source, seen: Observation, history: Sequence[float] = ()) -> Source:
         """The source after a visit that worked (or had nothing to do). `history` is what was wanted, or nothing."""

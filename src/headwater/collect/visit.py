@@ -79,7 +79,7 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
         found = await asyncio.to_thread(candidates, harvest.items, now)
     else:
         found = candidates(harvest.items, now)
-    wanted = world.planner.history_wanted(source)
+    wanted = world.planner.history_wanted(source, news=bool(found))
     known: dict[bytes, Known] = {}
     history: list[float] = []
     if found or wanted:
