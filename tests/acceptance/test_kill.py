@@ -35,7 +35,7 @@ class Publisher:
     def answering(self, source: DemoSource):  # type: ignore[no-untyped-def]
         def answer(request: Received) -> Answer:
             body = render(source, source.items(self.started_at, self.now)[::-1], self.base)
-            return Answer(body, content_type=CONTENT_TYPES[source.format], delay=0.01)
+            return Answer(body, content_type=CONTENT_TYPES[source.format], delay=0.1)
 
         return answer
 
@@ -49,7 +49,11 @@ def test_fifty_kills_lose_nothing_and_double_nothing(
 ) -> None:
     publisher = Publisher(origin)
     command = Headwater(tmp_path, database_url)
-    command.environment |= {"HEADWATER_VISIT_TIMEOUT_SECONDS": "1", "HEADWATER_HOST_CONCURRENCY": "20"}
+    command.environment |= {
+        "HEADWATER_VISIT_TIMEOUT_SECONDS": "1",
+        "HEADWATER_HOST_CONCURRENCY": "20",
+        "HEADWATER_POLICY": "interval",
+    }
     with Store.open(database_url) as store:
         with store.writing() as connection:
             for source in SOURCES:
