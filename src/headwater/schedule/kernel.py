@@ -45,29 +45,29 @@ _WEEK_SECONDS = 604800.0
 _MONDAY = 3 * _DAY_SECONDS  # the epoch was a Thursday
 
 # Rate ladder: memories, and how many expected events it takes to leave the slower level behind.
-MEMORIES = (45 * _DAY_SECONDS, 7 * _DAY_SECONDS, _DAY_SECONDS, _DAY_SECONDS / 6)
-SHRINKAGE = (0.3, 3.0, 4.0, 4.0)
+MEMORIES = (45 * _DAY_SECONDS, 7 * _DAY_SECONDS, _DAY_SECONDS, _DAY_SECONDS / 5)
+SHRINKAGE = (0.3, 3.0, 4.0, 5.5)
 PRIOR_RATE = 0.05 / _DAY_SECONDS
 FORECAST_STEPS = 8  # samples of the profile per gap between two visits
 
 # Profile.
-PROFILE_MEMORY = 75 * _DAY_SECONDS
+PROFILE_MEMORY = 95 * _DAY_SECONDS
 SCORE_MEMORY = 0.985  # per event
-HALF_WIDTHS = (7, 2, 0)  # broad, medium and sharp kernels, in bins either side …
-WIDTHS = (15.0, 5.0, 1.0)  # … and in all
-TRUST = (1.0, 1.0, 1.0)  # expected events before a kernel is believed as much as the broader one
-HOUR_PRIOR = 10.0  # pseudo-events spread evenly, so that few events make no peaks
-WEEK_TRUST = (3.0, 4.0)  # expected events before the week's part, then the day, are believed by half
+HALF_WIDTHS = (14, 3, 1)  # broad, medium and sharp kernels, in bins either side …
+WIDTHS = (29.0, 7.0, 3.0)  # … and in all
+TRUST = (0.6, 1.0, 1.0)  # expected events before a kernel is believed as much as the broader one
+HOUR_PRIOR = 2.5  # pseudo-events spread evenly, so that few events make no peaks
+WEEK_TRUST = (3.0, 6.0)  # expected events before the week's part, then the day, are believed by half
 MAX_WEIGHT = 8.0 * GRAINS  # of a new event, before the histograms are scaled down
 MAX_COUNT = 65000  # grains in one bin; 16 bits hold 65535
 
-BATCH_SECONDS = 240.0
+BATCH_SECONDS = 180.0
 BATCH_MEMORY = 50.0
 
 # Planner.
-MAX_CELLS = 48
+MAX_CELLS = 56
 CELLS_PER_VISIT = 8.0
-HORIZON_VISITS = 5.0  # how far ahead, at the usual distance between two visits
+HORIZON_VISITS = 7.0  # how far ahead, at the usual distance between two visits
 MIN_CELL_SECONDS = 60.0
 MAX_CELL_SECONDS = 7200.0
 CLOSE_SECONDS = 5400.0  # visits closer than this are planned to the minute
