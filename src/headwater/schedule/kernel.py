@@ -26,6 +26,7 @@ from headwater.schedule.layout import (
     LAST_EVENT_AT,
     LEVELS,
     SCALARS,
+    SEEN_SINCE,
     SHAPE_SCORES,
     SHAPES,
     SIZE,
@@ -52,6 +53,8 @@ FORECAST_STEPS = 8  # samples of the profile per gap between two visits
 
 # Profile.
 PROFILE_MEMORY = 95 * _DAY_SECONDS
+DAYS_TO_LEARN = 2 * _DAY_SECONDS
+WEEKS_TO_LEARN = 14 * _DAY_SECONDS
 SCORE_MEMORY = 0.985  # per event
 HALF_WIDTHS = (14, 3, 1)  # broad, medium and sharp kernels, in bins either side …
 WIDTHS = (29.0, 7.0, 3.0)  # … and in all
@@ -82,6 +85,7 @@ def begin(vector: Vector, at: float) -> None:
     for index in range(SCALARS, SIZE):
         vector[index] = 0
     vector[LAST_AT] = at
+    vector[SEEN_SINCE] = at
     vector[WEIGHT_AT] = at
     vector[BATCHES] = 1.0
     vector[BATCH_ITEMS] = 1.0
@@ -90,8 +94,16 @@ def begin(vector: Vector, at: float) -> None:
 def shape_weights(vector: Vector, weights: Vector) -> None:
     """How far each shape is trusted: flat, broad, medium, sharp, then the minute with the first three.
 
-    The last weight is the week's. Flat shapes always score 0, so they are not stored.
+    The last weight is the week's. Flat shapes always score 0, so they are not stored. A source that was seen
+    for less than two days, or two weeks, has no shape of the day, or the week, that could be told from the
+    hours it was seen in.
     """
+    seen = vector[LAST_AT] - vector[SEEN_SINCE]
+    if seen < DAYS_TO_LEARN:
+        weights[0] = 1.0
+        for index in range(SHAPES + 1):
+            weights[index + 1] = 0.0
+        return
     best = 0.0
     for index in range(SHAPES):
         best = max(best, vector[SHAPE_SCORES + index])
@@ -104,7 +116,7 @@ def shape_weights(vector: Vector, weights: Vector) -> None:
     for index in range(SHAPES + 1):
         weights[index] /= total
     score = vector[WEEK_SCORE]
-    weights[SHAPES + 1] = 1.0 / (1.0 + exp(-score)) if score > -500.0 else 0.0
+    weights[SHAPES + 1] = 1.0 / (1.0 + exp(-score)) if seen > WEEKS_TO_LEARN and score > -500.0 else 0.0
 
 
 def day_count(vector: Vector, bin_: int, half_width: int) -> float:
@@ -205,13 +217,15 @@ def learn(vector: Vector, at: float) -> None:
     hour = log(hour_density(vector, minute, HOUR_PRIOR * weight))
     for index in range(SHAPES + 1):  # the week's score stands right behind them
         vector[SHAPE_SCORES + index] *= SCORE_MEMORY
-    vector[SHAPE_SCORES] += broad
-    vector[SHAPE_SCORES + 1] += medium
-    vector[SHAPE_SCORES + 2] += sharp
-    vector[SHAPE_SCORES + 3] += hour
-    vector[SHAPE_SCORES + 4] += hour + broad
-    vector[SHAPE_SCORES + 5] += hour + medium
-    vector[WEEK_SCORE] += log(week_density(vector, at, weight))
+    if at - vector[SEEN_SINCE] > DAYS_TO_LEARN:
+        vector[SHAPE_SCORES] += broad
+        vector[SHAPE_SCORES + 1] += medium
+        vector[SHAPE_SCORES + 2] += sharp
+        vector[SHAPE_SCORES + 3] += hour
+        vector[SHAPE_SCORES + 4] += hour + broad
+        vector[SHAPE_SCORES + 5] += hour + medium
+    if at - vector[SEEN_SINCE] > WEEKS_TO_LEARN:
+        vector[WEEK_SCORE] += log(week_density(vector, at, weight))
     # Whole grains, so that a packed state reads back as exactly what it was.
     grains = max(1, int(weight + 0.5))
     vector[DAY + bin_] += grains
@@ -250,6 +264,7 @@ def digest_visit(
     if first and count > 0:
         since = min(since, times[0])
         earliest = since - 1.0
+        vector[SEEN_SINCE] = since
         vector[WEIGHT_AT] = at
     elif overflow and count > 0:
         # What lies before the oldest item of a full window was not seen: it is no evidence of silence.
