@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+from headwater.model import SourceStats
 from headwater.schedule.cadence import (
     DEFAULT_CADENCE,
     DEFAULT_FREQUENCY,
     FREQUENCY_CADENCE_MAP,
     RECENT_ENTRIES,
     RSS_CADENCE_INTERVALS,
-    SourceStats,
     advance_stats,
     calculate_backoff,
     calculate_next_check_time,
