@@ -141,3 +141,15 @@ def test_a_firehose_neither_overflows_nor_stops_learning() -> None:
         state = POLICY.digest(state, Observation(at, "new", times, 20))
     plan = POLICY.plan(state, at, Random(1))
     assert 0 < plan.next_at - at < HOUR
+
+
+@pytest.mark.parametrize("per_day", [0.02, 0.3, 3.0, 300.0])
+def test_plans_are_made_at_every_hour_and_price(per_day: float) -> None:
+    """Cells of every width, at every place in the day, stay within the day's sums."""
+    days = 40
+    times = tuple(even(per_day, days, start=MONDAY - days * DAY)[-400:])
+    state = POLICY.digest(None, Observation(MONDAY, "new", times, 20, first=True))
+    for quarter in range(96 * 2):
+        now = MONDAY + quarter * 900 + 451.7
+        for price in (0.1, 10.0, 1e3, 2e4, 1e5, 1e6, 1e8):
+            assert AdaptivePolicy(price).plan(state, now, Random(1)).next_at > now

@@ -447,7 +447,7 @@ def plan_visit(
     change_day = rates[2] - rates[1]
     change_hours = rates[3] - rates[2]
     widest = min(max(typical / 3.0, MIN_CELL_SECONDS), MAX_CELL_SECONDS)
-    width = max(typical / (2.0 * CELLS_PER_VISIT), MIN_CELL_SECONDS)
+    width = min(max(typical / (2.0 * CELLS_PER_VISIT), MIN_CELL_SECONDS), widest)
     # Items already waiting: this plan may be made long after the last visit that worked.
     waiting = rates[1] * size * max(0.0, now - vector[LAST_AT])
     ahead = 0.0
