@@ -92,9 +92,9 @@ def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connect]
 
         url = request.getfixturevalue("postgres_stats_url")
         opener: Connect = lambda: psycopg.connect(url)  # noqa: E731
-        with psycopg.connect(url) as conn:
-            conn.execute("DROP TABLE IF EXISTS source_stats, items")
-            create_tables(conn)
+        with psycopg.connect(url) as server:
+            server.execute("DROP TABLE IF EXISTS source_stats, items")
+            create_tables(server)
     else:
         path = tmp_path / "stats.db"
         with sqlite3.connect(path) as conn:

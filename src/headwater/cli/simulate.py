@@ -46,7 +46,7 @@ def register(app: typer.Typer, histories: Histories, find_plan: FindPlan) -> Non
         ] = _DEFAULT_POLICIES,
         window: Window = 20,
         min_interval: MinInterval = 5.0,
-        max_interval: MaxInterval = 168.0,
+        max_interval: MaxInterval = 336.0,
         plot: PlotFile = None,
         as_json: AsJson = False,
     ) -> None:

@@ -269,7 +269,7 @@ def advance_stats(
 
 _FREQUENCIES = tuple(FREQUENCY_CADENCE_MAP)
 _HEADER = struct.Struct("<BI")
-_BODY = struct.Struct("<BffQII B")
+_BODY = struct.Struct("<BddQIIB")
 _VERSION = 1
 _NONE = -1.0
 

@@ -26,6 +26,7 @@ from headwater.schedule.layout import (
     LAST_EVENT_AT,
     LEVELS,
     SCALARS,
+    SEEN_SINCE,
     SHAPE_SCORES,
     SHAPES,
     SIZE,
@@ -45,29 +46,31 @@ _WEEK_SECONDS = 604800.0
 _MONDAY = 3 * _DAY_SECONDS  # the epoch was a Thursday
 
 # Rate ladder: memories, and how many expected events it takes to leave the slower level behind.
-MEMORIES = (45 * _DAY_SECONDS, 7 * _DAY_SECONDS, _DAY_SECONDS, _DAY_SECONDS / 6)
-SHRINKAGE = (0.3, 3.0, 4.0, 4.0)
+MEMORIES = (45 * _DAY_SECONDS, 7 * _DAY_SECONDS, _DAY_SECONDS, _DAY_SECONDS / 5)
+SHRINKAGE = (0.3, 3.0, 4.0, 5.5)
 PRIOR_RATE = 0.05 / _DAY_SECONDS
 FORECAST_STEPS = 8  # samples of the profile per gap between two visits
 
 # Profile.
-PROFILE_MEMORY = 75 * _DAY_SECONDS
+PROFILE_MEMORY = 95 * _DAY_SECONDS
+DAYS_TO_LEARN = 2 * _DAY_SECONDS
+WEEKS_TO_LEARN = 14 * _DAY_SECONDS
 SCORE_MEMORY = 0.985  # per event
-HALF_WIDTHS = (7, 2, 0)  # broad, medium and sharp kernels, in bins either side …
-WIDTHS = (15.0, 5.0, 1.0)  # … and in all
-TRUST = (1.0, 1.0, 1.0)  # expected events before a kernel is believed as much as the broader one
-HOUR_PRIOR = 10.0  # pseudo-events spread evenly, so that few events make no peaks
-WEEK_TRUST = (3.0, 4.0)  # expected events before the week's part, then the day, are believed by half
+HALF_WIDTHS = (14, 3, 1)  # broad, medium and sharp kernels, in bins either side …
+WIDTHS = (29.0, 7.0, 3.0)  # … and in all
+TRUST = (0.6, 1.0, 1.0)  # expected events before a kernel is believed as much as the broader one
+HOUR_PRIOR = 2.5  # pseudo-events spread evenly, so that few events make no peaks
+WEEK_TRUST = (3.0, 6.0)  # expected events before the week's part, then the day, are believed by half
 MAX_WEIGHT = 8.0 * GRAINS  # of a new event, before the histograms are scaled down
 MAX_COUNT = 65000  # grains in one bin; 16 bits hold 65535
 
-BATCH_SECONDS = 240.0
+BATCH_SECONDS = 180.0
 BATCH_MEMORY = 50.0
 
 # Planner.
-MAX_CELLS = 48
+MAX_CELLS = 56
 CELLS_PER_VISIT = 8.0
-HORIZON_VISITS = 5.0  # how far ahead, at the usual distance between two visits
+HORIZON_VISITS = 7.0  # how far ahead, at the usual distance between two visits
 MIN_CELL_SECONDS = 60.0
 MAX_CELL_SECONDS = 7200.0
 CLOSE_SECONDS = 5400.0  # visits closer than this are planned to the minute
@@ -82,6 +85,7 @@ def begin(vector: Vector, at: float) -> None:
     for index in range(SCALARS, SIZE):
         vector[index] = 0
     vector[LAST_AT] = at
+    vector[SEEN_SINCE] = at
     vector[WEIGHT_AT] = at
     vector[BATCHES] = 1.0
     vector[BATCH_ITEMS] = 1.0
@@ -90,8 +94,16 @@ def begin(vector: Vector, at: float) -> None:
 def shape_weights(vector: Vector, weights: Vector) -> None:
     """How far each shape is trusted: flat, broad, medium, sharp, then the minute with the first three.
 
-    The last weight is the week's. Flat shapes always score 0, so they are not stored.
+    The last weight is the week's. Flat shapes always score 0, so they are not stored. A source that was seen
+    for less than two days, or two weeks, has no shape of the day, or the week, that could be told from the
+    hours it was seen in.
     """
+    seen = vector[LAST_AT] - vector[SEEN_SINCE]
+    if seen < DAYS_TO_LEARN:
+        weights[0] = 1.0
+        for index in range(SHAPES + 1):
+            weights[index + 1] = 0.0
+        return
     best = 0.0
     for index in range(SHAPES):
         best = max(best, vector[SHAPE_SCORES + index])
@@ -104,7 +116,7 @@ def shape_weights(vector: Vector, weights: Vector) -> None:
     for index in range(SHAPES + 1):
         weights[index] /= total
     score = vector[WEEK_SCORE]
-    weights[SHAPES + 1] = 1.0 / (1.0 + exp(-score)) if score > -500.0 else 0.0
+    weights[SHAPES + 1] = 1.0 / (1.0 + exp(-score)) if seen > WEEKS_TO_LEARN and score > -500.0 else 0.0
 
 
 def day_count(vector: Vector, bin_: int, half_width: int) -> float:
@@ -205,13 +217,15 @@ def learn(vector: Vector, at: float) -> None:
     hour = log(hour_density(vector, minute, HOUR_PRIOR * weight))
     for index in range(SHAPES + 1):  # the week's score stands right behind them
         vector[SHAPE_SCORES + index] *= SCORE_MEMORY
-    vector[SHAPE_SCORES] += broad
-    vector[SHAPE_SCORES + 1] += medium
-    vector[SHAPE_SCORES + 2] += sharp
-    vector[SHAPE_SCORES + 3] += hour
-    vector[SHAPE_SCORES + 4] += hour + broad
-    vector[SHAPE_SCORES + 5] += hour + medium
-    vector[WEEK_SCORE] += log(week_density(vector, at, weight))
+    if at - vector[SEEN_SINCE] > DAYS_TO_LEARN:
+        vector[SHAPE_SCORES] += broad
+        vector[SHAPE_SCORES + 1] += medium
+        vector[SHAPE_SCORES + 2] += sharp
+        vector[SHAPE_SCORES + 3] += hour
+        vector[SHAPE_SCORES + 4] += hour + broad
+        vector[SHAPE_SCORES + 5] += hour + medium
+    if at - vector[SEEN_SINCE] > WEEKS_TO_LEARN:
+        vector[WEEK_SCORE] += log(week_density(vector, at, weight))
     # Whole grains, so that a packed state reads back as exactly what it was.
     grains = max(1, int(weight + 0.5))
     vector[DAY + bin_] += grains
@@ -250,6 +264,7 @@ def digest_visit(
     if first and count > 0:
         since = min(since, times[0])
         earliest = since - 1.0
+        vector[SEEN_SINCE] = since
         vector[WEIGHT_AT] = at
     elif overflow and count > 0:
         # What lies before the oldest item of a full window was not seen: it is no evidence of silence.
@@ -432,7 +447,7 @@ def plan_visit(
     change_day = rates[2] - rates[1]
     change_hours = rates[3] - rates[2]
     widest = min(max(typical / 3.0, MIN_CELL_SECONDS), MAX_CELL_SECONDS)
-    width = max(typical / (2.0 * CELLS_PER_VISIT), MIN_CELL_SECONDS)
+    width = min(max(typical / (2.0 * CELLS_PER_VISIT), MIN_CELL_SECONDS), widest)
     # Items already waiting: this plan may be made long after the last visit that worked.
     waiting = rates[1] * size * max(0.0, now - vector[LAST_AT])
     ahead = 0.0

@@ -16,10 +16,11 @@ from headwater.schedule.adaptive import DEFAULT_PRICE_SECONDS
 _DAY = 86400.0
 MIN_PRICE, MAX_PRICE = 0.01, 1e9
 STEER_EVERY_SECONDS = 3600.0  # what `steer` is tuned for; calling more often or more rarely does no harm
-_SMOOTHING_SECONDS = 2.0 * _DAY  # must outlast the night, or the price would swing with the hours
+_SMOOTHING_SECONDS = 1.0 * _DAY  # must outlast the night, or the price would swing with the hours
 _REACTION_SECONDS = 3.0 * _DAY
-_REPAY_SECONDS = 6.0 * _DAY
+_REPAY_SECONDS = 10.0 * _DAY
 _DEBT_DAYS = 0.5
+_FAR_OFF = 0.3  # a deviation (in logarithms) that comes of a wrong price, not of the day
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ def steer(price: Price, visits: int, sources: int, visits_per_day: float, now: f
     """The price after `visits` were made by `sources` sources since `price.at`.
 
     `visits_per_day` is the budget per source. Visits grow as the price falls with its square root, so a ratio
-    of visits asks for its square in price; half of a deviation is put right within about two days.
+    of visits asks for its square in price; most of a deviation is put right within about three days, and what
+    was spent too much or too little is evened out over the following ones.
     """
     elapsed = now - price.at
     if price.at <= 0.0 or elapsed <= 0.0 or sources <= 0 or visits_per_day <= 0.0:
@@ -55,9 +57,10 @@ def steer(price: Price, visits: int, sources: int, visits_per_day: float, now: f
     made = price.visits * kept + visits
     expected = price.expected * kept + allowed
     kept_debt = exp(-elapsed / (4.0 * _REPAY_SECONDS))
-    debt = price.debt * kept_debt + (visits - allowed) / (visits_per_day * sources)
-    debt = min(max(debt, -_DEBT_DAYS), _DEBT_DAYS)
     error = log(max(made, 0.5) / max(expected, 0.5))
+    # While the price is still being looked for, nothing is owed for it.
+    owed = (visits - allowed) / (visits_per_day * sources) if abs(error) < _FAR_OFF else 0.0
+    debt = min(max(price.debt * kept_debt + owed, -_DEBT_DAYS), _DEBT_DAYS)
     # Little evidence moves the price little: the deviation of a count n is about √n.
     trust = expected / (expected + 20.0)
     reaction = min(1.0, elapsed / _REACTION_SECONDS)

@@ -43,7 +43,7 @@ class Conditions:
 
     window: int = 20  # how many items a source shows at once
     min_interval_seconds: float = 300.0
-    max_interval_seconds: float = 7 * 86400.0
+    max_interval_seconds: float = 14 * 86400.0
 
 
 def replay_source(source: SourceTrace, policy: str, scale: float, conditions: Conditions) -> SourceResult:

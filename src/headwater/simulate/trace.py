@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 from headwater.errors import InputError
 
@@ -29,11 +30,11 @@ def load_trace(path: Path) -> Trace:
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as data:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             times, offsets = data["times"].astype(float), data["offsets"]
             starts, ends = data["t0"].astype(float), data["t1"].astype(float)
             kinds = data["kind"] if "kind" in data else ["source"] * len(starts)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise InputError(
             "{path} is no trace file ({error}): it must be an .npz with times, offsets, t0 and t1",
             path=str(path),

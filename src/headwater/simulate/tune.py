@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, inf, log, sqrt
 from typing import Literal
 
 from headwater.simulate.engine import Conditions, find_scale, make_executor, replay_trace
@@ -52,16 +52,22 @@ def propose_budget(
 ) -> Proposal:
     """The smallest budget whose mean or 95th-percentile delay is `delay_seconds`.
 
-    Delay grows with the price's square root, which makes each step land close to the mark.
+    Delay grows with the price's square root, which makes most steps land close to the mark.
     """
     with make_executor() as executor:
         scale, _ = find_scale(trace, policy, 6.0, conditions, executor, tolerance=0.2)
         expected = summarise(policy, None, scale, replay_trace(trace, policy, scale, conditions, executor))
-        for _ in range(8):
+        low, high = 0.0, inf  # prices known to be too fresh, and not fresh enough
+        for _ in range(16):
             reached = expected.mean_delay if measure == "mean" else expected.p95_delay
-            if reached <= 0 or abs(log(reached / delay_seconds)) < tolerance:
+            if reached <= 0 or abs(log(reached / delay_seconds)) < tolerance or high < 1.001 * low:
                 break
-            scale *= exp(min(max(2.0 * log(delay_seconds / reached), -3.0), 3.0))
+            if reached < delay_seconds:
+                low = scale
+            else:
+                high = scale
+            wished = scale * exp(min(max(2.0 * log(delay_seconds / reached), -3.0), 3.0))
+            scale = wished if low < wished < high else sqrt(low * high)
             sources = replay_trace(trace, policy, scale, conditions, executor)
             expected = summarise(policy, None, scale, sources)
         around = _trace_curve(trace, policy, curve, scale, expected.visits_per_day, conditions, executor)
