@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from headwater import __version__
 from headwater.cli import collect, config, demo, feeds, items, serve, source
+from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError
 from headwater.language import translate as t
@@ -35,7 +37,7 @@ app.command("demo", help=t("Try Headwater with a built-in publisher; needs no in
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"headwater {__version__}")
+        say(f"headwater {__version__}")
         raise typer.Exit
 
 
@@ -79,12 +81,14 @@ def run(arguments: list[str]) -> int:
         return 1
     except HeadwaterError as error:
         if debug:
-            raise
-        _complain(error.render())
+            _show_traceback()
+        else:
+            _complain(error.render())
         return error.exit_code
     except Exception as error:
         if debug:
-            raise
+            _show_traceback()
+            return 1
         logging.getLogger(__name__).debug("unexpected error", exc_info=True)
         _complain(
             t("unexpected {kind}: {problem}; run it again with --debug for the whole story").format(
@@ -96,4 +100,9 @@ def run(arguments: list[str]) -> int:
 
 def _complain(message: str) -> None:
     line = " ".join(message.split())
-    typer.echo(f"{t('error')}: {line}", err=True)
+    say(f"{t('error')}: {line}", error=True)
+
+
+def _show_traceback() -> None:
+    for line in traceback.format_exc().splitlines():
+        say(line, error=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.output import Json, ago, print_json
+from headwater.cli.output import Json, ago, print_json, say
 from headwater.cli.session import Session
 from headwater.language import translate as t
 
@@ -93,9 +93,9 @@ def _progress(expected: int, *, quiet: bool) -> Iterator[Callable[["Settlement"]
 
 def _tell(store: "Store", tally: "Tally") -> None:
     for source, message in tally.failures:
-        typer.echo(f"{source.id} {source.name}: {message}", err=True)
+        say(f"{source.id} {source.name}: {message}", error=True)
     if tally.visits:
-        typer.echo(
+        say(
             t(
                 "{visits} visits: {new} new items, {updated} updated, {unchanged} unchanged, {failed} failed"
             ).format(
@@ -112,9 +112,9 @@ def _tell(store: "Store", tally: "Tally") -> None:
     with store.reading() as connection:
         first = next_due_at(connection)
     if first is None:
-        typer.echo(t("There is nothing to visit. Add a source with: headwater source add URL"))
+        say(t("There is nothing to visit. Add a source with: headwater source add URL"))
     else:
-        typer.echo(
+        say(
             t(
                 "Nothing is due; the next visit is {when}. `headwater collect --all` visits everything now."
             ).format(when=ago(first))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.output import Json, print_json, print_table, progress_bar
+from headwater.cli.output import Json, escaped, print_json, print_table, progress_bar, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
@@ -43,9 +43,9 @@ def parse(
         t("Items"): len(feed.entries),
     }
     for name, value in facts.items():
-        typer.echo(f"{name}: {'-' if value in (None, '') else value}")
+        say(f"{name}: {'-' if value in (None, '') else value}")
     for note in feed.notes:
-        typer.echo(f"{t('Note')}: {note}")
+        say(f"{t('Note')}: {note}")
     print_table(
         (t("Published"), t("Title"), t("Address"), t("Text")),
         (
@@ -124,8 +124,8 @@ def import_(
         return
     for entry in report:
         if entry.outcome != "added":
-            typer.echo(f"{entry.title or entry.url}: {entry.reason}", err=True)
-    typer.echo(
+            say(f"{entry.title or entry.url}: {entry.reason}", error=True)
+    say(
         t("{added} added, {known} known already, {rejected} rejected").format(
             added=counts["added"], known=counts["known"], rejected=counts["rejected"]
         )
@@ -145,7 +145,7 @@ def export(
     with session.open_store() as store, store.reading() as connection:
         document = export_opml(list_sources(connection), time.time())
     if file is None:
-        sys.stdout.buffer.write(document)
+        sys.stdout.buffer.write(escaped(document.decode(), "&#x{:x};").encode())
         return
     try:
         beside = file.with_name(file.name + ".part")

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwater.cli.output import PrintableFormatter
 from headwater.config import Settings, load_settings
 from headwater.errors import SettingError
 
@@ -41,7 +42,7 @@ class Session:
         return Store.open(self.settings.database)
 
     def log_to_terminal(self) -> None:
-        logging.basicConfig(
-            level=self.settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-        )
+        handler = logging.StreamHandler()
+        handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=self.settings.log_level.upper(), handlers=[handler])
         logging.getLogger("alembic").setLevel(logging.WARNING)

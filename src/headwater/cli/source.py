@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from headwater.cli.output import Json, ago, iso, print_json, print_table
+from headwater.cli.output import Json, ago, iso, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
@@ -55,11 +55,9 @@ def add(
     if json:
         print_json(source_as_json(added))
     elif added.last_fetched_at is None:
-        typer.echo(
-            t("added source {id}: {name}; the collector visits it next").format(id=added.id, name=added.name)
-        )
+        say(t("added source {id}: {name}; the collector visits it next").format(id=added.id, name=added.name))
     else:
-        typer.echo(
+        say(
             t("added source {id}: {name}; next visit {when}").format(
                 id=added.id, name=added.name, when=ago(added.next_fetch_at)
             )
@@ -145,7 +143,7 @@ def remove(context: typer.Context, source_id: Id, json: Json = False) -> None:
     if json:
         print_json(source_as_json(removed))
     else:
-        typer.echo(t("removed source {id}: {name}").format(id=removed.id, name=removed.name))
+        say(t("removed source {id}: {name}").format(id=removed.id, name=removed.name))
 
 
 def _switch(session: Session, source_id: int, enabled: bool, message: str, json: bool) -> None:
@@ -156,7 +154,7 @@ def _switch(session: Session, source_id: int, enabled: bool, message: str, json:
     if json:
         print_json(source_as_json(source))
     else:
-        typer.echo(message.format(id=source.id, name=source.name))
+        say(message.format(id=source.id, name=source.name))
 
 
 def _read_assignments(assignments: list[str]) -> dict[str, Any]:

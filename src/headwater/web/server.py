@@ -51,7 +51,12 @@ async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Even
     """Answer requests until `stopped`."""
     server = _Server(
         uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=5
+            app,
+            log_config=None,  # its lines go where all others go, in the same form
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=5,
         )
     )
     serving = asyncio.create_task(server.serve(sockets=[listener]))
