@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from headwater.config import SETTINGS, Settings, load_settings, read_dotenv, without_password
-from headwater.errors import SettingError
+from headwater.errors import SettingError, StoreError
+from headwater.store.database import Store
 
 
 def load(
@@ -93,6 +94,7 @@ def test_fetch_intervals_from_everywhere(tmp_path: Path) -> None:
             "no setting HEADWATER_DATABSE_URL (environment); did you mean HEADWATER_DATABASE",
         ),
         ({"HEADWATER_DATABASE_URL": "mysql://u:secret@h/d"}, "HEADWATER_DATABASE_URL = *** is not allowed"),
+        ({"HEADWATER_DATABASE_URL": "postgresql://u:sec@ret@h/d"}, "with %40 for an @ in a password"),
     ],
 )
 def test_a_wrong_value_names_setting_value_and_what_is_allowed(
@@ -127,9 +129,51 @@ def test_dotenv_forms(tmp_path: Path) -> None:
     assert read_dotenv(tmp_path / "none") == {}
 
 
-def test_passwords_are_not_shown() -> None:
-    assert without_password("postgresql://ann:secret@db:5432/x") == "postgresql://ann:***@db:5432/x"
-    assert without_password("sqlite:///file.db") == "sqlite:///file.db"
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:secret@db:5432/x", "postgresql://ann:***@db:5432/x"),
+        ("postgresql://ann:123@db:5432/x?a=1", "postgresql://ann:***@db:5432/x?a=1"),
+        ("postgresql://ann:s#ecret@db/x", "postgresql://ann:***@db/x"),
+        ("postgresql://ann:s?ecret@db/x", "postgresql://ann:***@db/x"),
+        ("postgresql://ann:s/ecret@db/x", "postgresql://ann:***@db/x"),
+        ("postgresql://ann:s[ecret@[::1]:5432/x", "postgresql://ann:***@[::1]:5432/x"),
+        ("postgresql://:secret@db/x", "postgresql://:***@db/x"),
+        ("postgresql://ann:sec@ret@db/x", "postgresql://***"),
+        ("postgresql://ann:12/secret@db/x", "postgresql://***"),
+        ("postgresql://db:5432/x?password=sec@ret", "postgresql://***"),
+        ("postgresql://db/x?password=sec@ret", "postgresql://***"),
+        ("postgresql://[::1]:5432/x?password=sec@ret", "postgresql://***"),
+        ("postgresql:///x?host=/run&password=sec@ret", "postgresql:///x?host=/run&password=***"),
+        (
+            "postgresql://ann@db/x?p%61ssword=secret&sslmode=require&sslpassword=secret",
+            "postgresql://ann@db/x?p%61ssword=***&sslmode=require&sslpassword=***",
+        ),
+        ("postgresql://[db/x", "postgresql://[db/x"),
+        ("sqlite:///file.db", "sqlite:///file.db"),
+        ("sqlite:////home/ann@work/a:b.db", "sqlite:////home/ann@work/a:b.db"),
+        ("http://ann:secret@proxy:8080", "http://ann:***@proxy:8080"),
+        ("ann:secret@db/x", "***"),
+        ("nonsense", "nonsense"),
+        ("", ""),
+    ],
+)
+def test_passwords_are_not_shown(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+@pytest.mark.parametrize("password", ["s#ecret", "s?ecret", "s/ecret", "s[ecret", "s]ecret", "1/ecret"])
+def test_no_piece_of_a_password_is_in_a_database_error(password: str) -> None:
+    for url in (
+        f"postgresql://ann:{password}@127.0.0.1:9/x",
+        f"postgresql://127.0.0.1:9/x?password={password}",
+    ):
+        assert "cret" not in without_password(url)
+        try:
+            with Store(url) as store, store.reading():
+                pass
+        except StoreError as error:
+            assert "cret" not in str(error)
 
 
 def test_every_setting_is_a_field_and_the_reverse(tmp_path: Path) -> None:

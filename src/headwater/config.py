@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote
 
 from headwater.errors import SettingError
 
@@ -98,7 +98,11 @@ SETTINGS: tuple[Setting, ...] = (
         "database_url",
         ("HEADWATER_DATABASE_URL",),
         None,
-        *_text(r"(postgresql(\+psycopg)?|postgres)://.+|sqlite:///.+", "postgresql://… or sqlite:///FILE"),
+        # One @ at most: with two, a part of the password is taken for the host, and the driver names hosts.
+        *_text(
+            r"(postgresql(\+psycopg)?|postgres)://(?!.*@.*@).+|sqlite:///.+",
+            "postgresql://… (with %40 for an @ in a password) or sqlite:///FILE",
+        ),
         "The database. Unset: a SQLite file named headwater.db in the data directory.",
         secret=True,
     ),
@@ -405,10 +409,31 @@ def shown_value(setting: Setting, value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
+_SECRET_KEY = re.compile(r"pass|pwd|secret|key|token|auth|cred", re.IGNORECASE)
+_PORT_AND_MORE = re.compile(r"\d*[/?]")  # then the "user" may be a host, and the @ stand in a parameter
+
+
 def without_password(url: str) -> str:
-    """`url` with its password starred out, for messages."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{host}"))
+    """`url` with its secrets starred out, for messages; where it can be read in two ways, all but its scheme.
+
+    Database URLs are not web addresses: `/`, `?`, `#` and `[` may stand in a password as they are.
+    """
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        return "***" if re.search(r"[@=:?]", url) else url
+    shown = f"{scheme}://"
+    if "@" in rest and not rest.startswith("/"):  # with a slash first there is no host and no user
+        user_and_password, _, rest = rest.rpartition("@")
+        user, colon, password = user_and_password.partition(":")
+        doubtful = re.search(r"[/?#@\[\]]", user) or "@" in password or _PORT_AND_MORE.match(password)
+        if doubtful:
+            return f"{shown}***"
+        shown += f"{user}:***@" if colon else f"{user}@"
+    place, question, query = rest.partition("?")
+    parts = (_without_secret(part) for part in query.split("&"))
+    return f"{shown}{place}{question}{'&'.join(parts)}"
+
+
+def _without_secret(parameter: str) -> str:
+    name, equals, value = parameter.partition("=")
+    return f"{name}=***" if value and _SECRET_KEY.search(unquote(name)) else f"{name}{equals}{value}"
