@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sqlalchemy import Connection
 
@@ -39,11 +39,16 @@ def read_new_source(
     name: str | None = None,
     folder: str | None = None,
 ) -> NewSource:
-    """Check what a user gave; InputError names what is wrong."""
+    """Check what a user gave; InputError names what is wrong.
+
+    Credentials in the address move to the config, where secrets are kept; what the config says already wins.
+    """
     source_type = find_type(type_name)
+    url, credentials = split_credentials(read_url(url))
+    config = {**credentials, **(config or {})}
     collector = collector_of(source_type.name)
-    read_config(collector.config_model if collector else SourceConfig, config or {}, source_type.name)
-    return NewSource(read_url(url), source_type, dict(config or {}), name, folder)
+    read_config(collector.config_model if collector else SourceConfig, config, source_type.name)
+    return NewSource(url, source_type, config, name, folder)
 
 
 async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
@@ -92,7 +97,7 @@ async def _first_visit(wanted: NewSource, collector: Collector, world: Surroundi
 def _add(connection: Connection, wanted: NewSource, now: float, title: str | None = None) -> Source:
     return add_source(
         connection,
-        name=wanted.name or title or urlsplit(wanted.url).netloc,
+        name=wanted.name or title or urlsplit(wanted.url).hostname or wanted.url,
         type=wanted.type.name,
         url=wanted.url,
         now=now,
@@ -114,5 +119,28 @@ def read_url(text: str) -> str:
     except ValueError:
         valid = False
     if not valid or any(character.isspace() for character in text):
-        raise InputError("{url} is not an address of the web; it starts with http:// or https://", url=text)
+        raise InputError(
+            "{url} is not an address of the web; it starts with http:// or https://",
+            url=without_userinfo(text),
+        )
     return text
+
+
+def split_credentials(url: str) -> tuple[str, dict[str, str]]:
+    """An address that `read_url` accepted without its user name and password, and these as keys of a config."""
+    parts = urlsplit(url)
+    userinfo, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    user, colon, password = userinfo.partition(":")
+    credentials = {"user": unquote(user)} if userinfo else {}
+    if colon:
+        credentials["password"] = unquote(password)
+    return urlunsplit(parts._replace(netloc=host)), credentials
+
+
+def without_userinfo(text: str) -> str:
+    """What somebody gave as an address, as it may be shown: nothing that can be a password is in it."""
+    return re.sub(
+        r"\A([a-z][a-z0-9+.-]*://)?([^/]*|[^/:]*:.*)@", r"\1", text, flags=re.IGNORECASE | re.DOTALL
+    )
