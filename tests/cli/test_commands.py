@@ -139,6 +139,13 @@ def test_mistakes_are_one_clear_line_and_store_nothing(
         assert list_items(connection) == []
 
 
+def test_a_password_of_digits_is_a_password(alone: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=FEED)
+    headwater = ("source", "add", origin.url("/feed"), "--config", "user=ann", "--config", "password=12345")
+    assert alone.json(*headwater)["config"] == {"user": "ann", "password": "***"}
+    assert origin.requests[0].headers["authorization"] == "Basic YW5uOjEyMzQ1"
+
+
 def test_a_duplicate_is_refused_without_a_request(headwater: Headwater, origin: Origin) -> None:
     origin.route("/feed", body=FEED)
     headwater.ok("source", "add", origin.url("/feed"))

@@ -40,7 +40,7 @@ def add(
     from headwater.collect.engine import Engine
 
     session: Session = context.obj
-    wanted = read_new_source(url, type_name, _read_assignments(config or []), name, folder)
+    wanted = read_new_source(url, type_name, _read_assignments(config or [], type_name), name, folder)
     with session.open_store() as store:
 
         async def visit() -> Source:
@@ -157,17 +157,18 @@ def _switch(session: Session, source_id: int, enabled: bool, message: str, json:
         say(message.format(id=source.id, name=source.name))
 
 
-def _read_assignments(assignments: list[str]) -> dict[str, Any]:
-    """KEY=VALUE pairs; a value that is JSON is taken as such, any other as text."""
+def _read_assignments(assignments: list[str], type_name: str) -> dict[str, Any]:
+    """KEY=VALUE pairs; where a key takes something else than text, a value that is JSON is taken as such."""
+    from headwater.collectors.base import read_text
+    from headwater.collectors.types import config_model_of
+
+    model = config_model_of(type_name)
     config: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals:
             raise InputError("--config {text} is not KEY=VALUE", text=assignment)
-        try:
-            config[key.strip()] = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            config[key.strip()] = value
+        config[key.strip()] = read_text(model, key.strip(), value)
     return config
 
 
@@ -178,13 +179,14 @@ def _state(source: Source) -> str:
 def source_as_json(source: Source) -> dict[str, Any]:
     """A source as programs read it. Secrets in its config are starred out."""
     from headwater.collectors.base import shown_config
+    from headwater.collectors.types import config_model_of
 
     return {
         "id": source.id,
         "name": source.name,
         "type": source.type,
         "url": source.url,
-        "config": shown_config(source.config),
+        "config": shown_config(source.config, config_model_of(source.type)),
         "folder": source.folder,
         "is_active": source.is_active,
         "schedule_enabled": source.schedule_enabled,

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from headwater.collect.decide import candidates
 from headwater.collect.visit import Surroundings, successful_settlement, too_slow
-from headwater.collectors.base import Collector, Harvest, SourceConfig, read_config
-from headwater.collectors.types import SourceType, collector_of, find_type
+from headwater.collectors.base import Collector, Harvest, read_config
+from headwater.collectors.types import SourceType, collector_of, config_model_of, find_type
 from headwater.errors import InputError, ParseError, VisitError
 from headwater.model import Source
 from headwater.store.queue import claim_sources, settle
@@ -46,8 +46,7 @@ def read_new_source(
     source_type = find_type(type_name)
     url, credentials = split_credentials(read_url(url))
     config = {**credentials, **(config or {})}
-    collector = collector_of(source_type.name)
-    read_config(collector.config_model if collector else SourceConfig, config, source_type.name)
+    read_config(config_model_of(source_type.name), config, source_type.name)
     return NewSource(url, source_type, config, name, folder)
 
 
