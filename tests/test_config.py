@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from headwater.collectors.types import intervals_by_type
 from headwater.config import SETTINGS, Settings, load_settings, read_dotenv, without_password
 from headwater.errors import SettingError, StoreError
 from headwater.store.database import Store
@@ -68,6 +69,21 @@ def test_fetch_intervals_from_everywhere(tmp_path: Path) -> None:
     )
     assert settings.fetch_intervals == {"sitemap": 10, "rss.feed": 20, "rss": 120, "hackernews": 30}
     assert settings.origins["fetch_interval.hackernews"] == "environment"
+
+
+def test_of_two_names_of_one_type_the_later_place_wins(tmp_path: Path) -> None:
+    toml, dotenv, environment = (
+        "fetch_interval.rss = 5",
+        "FETCH_INTERVAL_RSS_FEED=10",
+        {"FETCH_INTERVAL_RSS": "20"},
+    )
+    for settings, minutes in (
+        (load(tmp_path, toml=toml), 5),
+        (load(tmp_path, toml=toml, dotenv=dotenv), 10),
+        (load(tmp_path, environment, toml=toml, dotenv=dotenv), 20),
+        (load(tmp_path, environment, toml=toml, dotenv=dotenv, **{"fetch_interval.rss.feed": 40}), 40),
+    ):
+        assert intervals_by_type(settings.fetch_intervals, {})["rss.feed"] == minutes
 
 
 @pytest.mark.parametrize(

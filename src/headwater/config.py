@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from headwater.errors import SettingError
+from headwater.language import Language
 
 TOML_NAME = "headwater.toml"
 INTERVAL_PREFIX = "FETCH_INTERVAL_"
@@ -248,8 +249,9 @@ class Settings:
     host: str
     port: int
     log_level: str
-    language: str | None
-    fetch_intervals: Mapping[str, float]  # minutes by type, spelt as the user spelt it, lower case
+    language: Language | None
+    # Minutes by type, spelt as the user spelt it, lower case. Of two names of one type, the later one counts.
+    fetch_intervals: Mapping[str, float]
     origins: Mapping[str, str]
 
     @property
@@ -290,9 +292,11 @@ def load_settings(
         origins[setting.name] = origin
 
     def take_interval(type_name: str, raw: Any, shown_name: str, origin: str) -> None:
+        # Taken out first: the later place is to stand last, whichever of a type's names it used.
+        intervals.pop(type_name.lower(), None)
         try:
             intervals[type_name.lower()] = _read_minutes(raw)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             raise SettingError(
                 "{name} = {value} is not allowed ({origin}): it takes {allowed}",
                 name=shown_name,

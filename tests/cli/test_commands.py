@@ -216,6 +216,23 @@ def test_help_in_chinese(alone: Headwater) -> None:
     assert err == "错误: 没有编号为 7 的源；`headwater source list` 可列出全部\n"
 
 
+def test_the_language_may_be_set_like_any_setting(alone: Headwater, tmp_path: Path) -> None:
+    nothing_yet = "还没有源"
+    assert nothing_yet in alone.ok("--set", "language=zh", "source", "list")
+    (tmp_path / ".env").write_text("HEADWATER_LANGUAGE=zh\n")
+    assert nothing_yet in alone.ok("source", "list", HEADWATER_LANGUAGE="", LANG="en_GB.UTF-8")
+    (tmp_path / "page.html").write_text("<!doctype html><html><title>x</title></html>")
+    code, _, err = alone.run("parse", "page.html", HEADWATER_LANGUAGE="")
+    assert (code, err.startswith("错误: ")) == (1, True)
+
+
+def test_config_shows_the_interval_in_force(alone: Headwater) -> None:
+    (alone.directory / ".env").write_text("FETCH_INTERVAL_RSS_FEED=10\n")
+    rows = alone.json("config", FETCH_INTERVAL_RSS="20")
+    shown = {row["name"]: row["value"] for row in rows if row["name"].startswith("fetch_interval")}
+    assert shown == {"fetch_interval.rss": 20}
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_loop_stops_politely(headwater: Headwater, origin: Origin, number: int) -> None:
     origin.route("/feed", body=FEED)

@@ -1,5 +1,7 @@
 """`headwater config`: the settings in force."""
 
+from collections.abc import Mapping
+
 import typer
 
 from headwater.cli.output import Json, print_json, print_table
@@ -29,7 +31,7 @@ def config(context: typer.Context, json: Json = False) -> None:
             "environment": f"FETCH_INTERVAL_{type_name.upper().replace('.', '_')}",
             "help": "Minutes between visits to sources of this type.",
         }
-        for type_name, minutes in settings.fetch_intervals.items()
+        for type_name, minutes in _in_force(settings.fetch_intervals).items()
     ]
     if json:
         print_json(rows)
@@ -48,3 +50,12 @@ def config(context: typer.Context, json: Json = False) -> None:
         ),
         empty="",
     )
+
+
+def _in_force(intervals: Mapping[str, float]) -> dict[str, float]:
+    """Of the names that mean one type, only the last: the others are overruled."""
+    from headwater.collectors.types import find_type, intervals_by_type
+
+    intervals_by_type(intervals, {})  # complains of a misspelt type
+    last = {find_type(spelling).name: spelling for spelling in intervals}
+    return {spelling: intervals[spelling] for spelling in last.values()}

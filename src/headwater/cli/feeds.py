@@ -15,6 +15,7 @@ from headwater.errors import InputError
 from headwater.language import translate as t
 
 if TYPE_CHECKING:
+    from headwater.config import Settings
     from headwater.formats.feed import Feed
 
 
@@ -28,8 +29,9 @@ def parse(
     from headwater.formats.feed import parse as parse_feed
 
     session: Session = context.obj
+    settings = session.settings
     if place.lower().startswith(("http://", "https://")):
-        feed = asyncio.run(_fetch_feed(session, place))
+        feed = asyncio.run(_fetch_feed(settings, place))
     else:
         feed = parse_feed(_read(place))
     if json:
@@ -61,12 +63,12 @@ def parse(
     )
 
 
-async def _fetch_feed(session: Session, url: str) -> "Feed":
+async def _fetch_feed(settings: "Settings", url: str) -> "Feed":
     from headwater.collect.engine import make_fetcher
     from headwater.fetch.message import Request
     from headwater.formats.feed import parse as parse_feed
 
-    async with make_fetcher(session.settings) as fetcher:
+    async with make_fetcher(settings) as fetcher:
         response = await fetcher.get(Request(url))
     return parse_feed(response.body, url=response.url, content_type=response.content_type)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.cli.output import PrintableFormatter
 from headwater.config import Settings, load_settings
 from headwater.errors import SettingError
+from headwater.language import choose_language
 
 if TYPE_CHECKING:
     from headwater.store.database import Store
@@ -23,6 +24,7 @@ class Session:
 
     @cached_property
     def settings(self) -> Settings:
+        """All settings. From the first use on, messages are in the language they ask for."""
         overrides: dict[str, Any] = {}
         for assignment in self.assignments:
             name, equals, value = assignment.partition("=")
@@ -31,7 +33,9 @@ class Session:
             overrides[name.strip()] = value.strip()
         if self.database is not None:
             overrides["database_url"] = self.database
-        return load_settings(toml_file=self.config_file, overrides=overrides)
+        settings = load_settings(toml_file=self.config_file, overrides=overrides)
+        choose_language(settings.language)
+        return settings
 
     def open_store(self) -> "Store":
         from headwater.collectors.types import intervals_by_type
