@@ -145,6 +145,30 @@ def test_dotenv_forms(tmp_path: Path) -> None:
     assert read_dotenv(tmp_path / "none") == {}
 
 
+def test_a_settings_file_that_cannot_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_bytes("HEADWATER_CONTACT_URL=https://café.example".encode("latin-1"))
+    with pytest.raises(SettingError, match=r"cannot read .*\.env: not UTF-8"):
+        load(tmp_path)
+
+    def refuse(path: Path, **options: str) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(SettingError, match=r"cannot read .*\.env: Permission denied"):
+        read_dotenv(tmp_path / ".env")
+    with pytest.raises(SettingError, match=r"cannot read .*\.toml: Permission denied"):
+        load(tmp_path)
+
+
+def test_a_directory_named_dotenv_and_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / ".env").mkdir()
+    assert load(tmp_path).port == 8626
+    (tmp_path / "with-mark").write_text("HEADWATER_PORT=1", encoding="utf-8-sig")
+    assert read_dotenv(tmp_path / "with-mark") == {"HEADWATER_PORT": "1"}
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [

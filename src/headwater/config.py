@@ -340,15 +340,11 @@ def _toml_values(toml_file: Path | None, directory: Path) -> Iterable[tuple[str,
     """The file's keys, dotted: the one named, else headwater.toml in `directory` if there is one."""
     path = toml_file or directory / TOML_NAME
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
+        text = _read_file(path)
+    except (FileNotFoundError, IsADirectoryError) as error:
         if toml_file is None and isinstance(error, FileNotFoundError):
             return
-        raise SettingError(
-            "cannot read {path}: {problem}", path=path, problem=error.strerror or error
-        ) from None
-    except UnicodeDecodeError:
-        raise SettingError("cannot read {path}: {problem}", path=path, problem="not UTF-8") from None
+        raise SettingError("cannot read {path}: {problem}", path=path, problem=error.strerror) from None
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -361,6 +357,20 @@ def _toml_values(toml_file: Path | None, directory: Path) -> Iterable[tuple[str,
             yield name, value, path.name
 
 
+def _read_file(path: Path) -> str:
+    """A settings file's text. That there is none is for the caller to judge; any other trouble is a SettingError."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, IsADirectoryError):
+        raise
+    except OSError as error:
+        raise SettingError(
+            "cannot read {path}: {problem}", path=path, problem=error.strerror or error
+        ) from None
+    except UnicodeDecodeError:
+        raise SettingError("cannot read {path}: {problem}", path=path, problem="not UTF-8") from None
+
+
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
     """`rss.feed = 30` in TOML is a table in a table; types are dotted names."""
     for name, value in table.items():
@@ -371,10 +381,13 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, 
 
 
 def read_dotenv(path: Path) -> dict[str, str]:
-    """KEY=VALUE lines; `export`, comments and quotes as shells have them. A missing file is empty."""
+    """KEY=VALUE lines; `export`, comments and quotes as shells have them.
+
+    A missing file is empty, and so is a directory: some keep a virtual environment under this name.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = _read_file(path)
+    except (FileNotFoundError, IsADirectoryError):
         return {}
     variables: dict[str, str] = {}
     for line in text.splitlines():
