@@ -12,6 +12,7 @@ import typer
 
 from headwater.cli.output import Json, ago, print_json, say
 from headwater.cli.session import Session
+from headwater.errors import InputError
 from headwater.language import translate as t
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def collect(
     from headwater.store.sources import get_source, list_sources
 
     session: Session = context.obj
+    if loop + bool(source) + all_ > 1:
+        raise InputError("--loop, --source and --all each say what to visit; give one of them")
     with session.open_store() as store:
         with store.reading() as connection:
             ids = [get_source(connection, source_id).id for source_id in source or []]
