@@ -68,6 +68,45 @@ def test_another_host_name_is_refused(browser: TestClient) -> None:
     assert browser.get("/", headers={"Host": "localhost:8626"}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("host", "names"),
+    [
+        ("127.0.0.1", ["127.0.0.1:8626", "localhost", "[::1]:8626"]),
+        ("127.0.0.2", ["127.0.0.2:8626", "127.0.0.2", "localhost:1"]),
+        ("::1", ["[::1]:8626", "[::1]", "localhost:8626"]),
+    ],
+)
+def test_it_answers_under_the_address_it_listens_on(store: Store, host: str, names: list[str]) -> None:
+    browser = TestClient(create_app(store, host=host))
+    for name in names:
+        assert browser.get("/healthz", headers={"Host": name}).status_code == 200, name
+    for name in ("127.0.0.3", "evil.example", "", "[::2]"):
+        refused = browser.get("/healthz", headers={"Host": name})
+        assert refused.status_code == 400, name
+        assert "default-src 'none'" in refused.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("wanted", ["中", "fr", "zh; Domain=x", "zh\r\nX: y", ""])
+def test_a_language_nobody_speaks_is_not_remembered(browser: TestClient, wanted: str) -> None:
+    answer = browser.get("/", params={"language": wanted})
+    assert answer.status_code == 200
+    assert "Newest items" in answer.text
+    assert "set-cookie" not in answer.headers
+
+
+def test_an_error_of_our_own_is_answered_safely(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("hush")
+
+    monkeypatch.setattr("headwater.web.app.read_overview", fail)
+    browser = TestClient(create_app(store), base_url="http://127.0.0.1", raise_server_exceptions=False)
+    answer = browser.get("/")
+    assert answer.status_code == 500
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "hush" not in answer.text
+
+
 def test_times_in_plain_words() -> None:
     assert ago(NOON - 90, NOON, "en") == "90 s ago"
     assert ago(NOON - 600, NOON, "en") == "10 min ago"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -36,11 +36,11 @@ LISTED_SOURCES = 200
 LISTED_ITEMS = 40
 
 
-def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastAPI:
-    """The application on one store."""
+def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], float] = time.time) -> FastAPI:
+    """The application on one store, listening on `host`."""
     app = FastAPI(title="Headwater", version=__version__, docs_url=None, redoc_url=None)
     # Without this, a hostile page could reach us under a name of its own that resolves to loopback.
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", "[::1]"])
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed_hosts(host))
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static")
     pages = Environment(
         loader=PackageLoader("headwater.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -53,6 +53,11 @@ def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastA
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return response
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> PlainTextResponse:
+        """An error of our own passes by the middleware above; the server logs it after this answer."""
+        return PlainTextResponse("Internal Server Error", status_code=500, headers=HEADERS)
 
     async def overview(request: Request) -> dict[str, Any]:
         now = clock()
@@ -74,7 +79,7 @@ def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastA
     @app.get("/", response_class=HTMLResponse)
     async def home(request: Request) -> HTMLResponse:
         response = HTMLResponse(pages.get_template("home.html").render(await overview(request)))
-        if wanted := request.query_params.get("language"):
+        if wanted := known_language(request.query_params.get("language")):
             response.set_cookie(LANGUAGE_COOKIE, wanted, samesite="lax", httponly=True, max_age=31_536_000)
         return response
 
@@ -90,12 +95,23 @@ def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastA
     return app
 
 
+def allowed_hosts(host: str) -> list[str]:
+    """The names under which a browser on this machine finds us; `host` is the one we were told to listen on."""
+    return ["127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host]
+
+
 def page_language(request: Request) -> Language:
     """The language asked for by the switch, else remembered, else the browser's."""
-    for wanted in (request.query_params.get("language"), request.cookies.get(LANGUAGE_COOKIE)):
-        if wanted in ("en", "zh"):
-            return "zh" if wanted == "zh" else "en"
-    return preferred_language(request.headers.get("accept-language", ""))
+    return (
+        known_language(request.query_params.get("language"))
+        or known_language(request.cookies.get(LANGUAGE_COOKIE))
+        or preferred_language(request.headers.get("accept-language", ""))
+    )
+
+
+def known_language(text: str | None) -> Language | None:
+    """`text` if it is one of our languages."""
+    return text if text == "en" or text == "zh" else None
 
 
 def http_only(url: str | None) -> str | None:

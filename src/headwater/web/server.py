@@ -84,7 +84,7 @@ async def serve(
             stopped.set()
 
         with stopping_on_signals(stop):
-            serving = asyncio.create_task(serve_app(create_app(store), listener, stopped))
+            serving = asyncio.create_task(serve_app(create_app(store, host=settings.host), listener, stopped))
             collecting = asyncio.create_task(engine.run())
             on_ready(address_of(listener))
             await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
