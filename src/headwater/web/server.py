@@ -76,18 +76,22 @@ async def serve(
 ) -> bool:
     """Collect and show until a signal. Answers False when visits had to be cut short."""
     stopped = asyncio.Event()
-    listener = listen(settings.host, settings.port)
-    async with Engine(store, settings) as engine:
+    with contextlib.closing(listen(settings.host, settings.port)) as listener:
+        async with Engine(store, settings) as engine:
 
-        def stop() -> None:
-            engine.stop()
-            stopped.set()
+            def stop() -> None:
+                engine.stop()
+                stopped.set()
 
-        with stopping_on_signals(stop):
-            serving = asyncio.create_task(serve_app(create_app(store, host=settings.host), listener, stopped))
-            collecting = asyncio.create_task(engine.run())
-            on_ready(address_of(listener))
-            await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
-            stop()
-            await serving
-            return await collecting
+            with stopping_on_signals(stop):
+                app = create_app(store, host=settings.host)
+                serving = asyncio.create_task(serve_app(app, listener, stopped))
+                collecting = asyncio.create_task(engine.run())
+                on_ready(address_of(listener))
+                await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
+                stop()
+                # Both end before either's error is raised: visits under way are settled or given back.
+                await asyncio.wait((serving, collecting))
+                finished = collecting.result()
+                serving.result()
+                return finished
