@@ -15,10 +15,13 @@ from headwater.collectors.base import Collector, Harvest, read_config
 from headwater.collectors.types import SourceType, collector_of, config_model_of, find_type
 from headwater.errors import InputError, ParseError, VisitError
 from headwater.model import Source
+from headwater.store.bulk import storable
 from headwater.store.queue import claim_sources, settle
 from headwater.store.sources import add_source, refuse_duplicate
 
+MAX_URL_BYTES = 2_000  # what every database can keep in an index, and more than any address in use
 _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_NEVER_IN_A_URL = re.compile(r"[\s\x00-\x20\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +99,12 @@ async def _first_visit(wanted: NewSource, collector: Collector, world: Surroundi
 def _add(connection: Connection, wanted: NewSource, now: float, title: str | None = None) -> Source:
     return add_source(
         connection,
-        name=wanted.name or title or urlsplit(wanted.url).hostname or wanted.url,
+        name=storable(wanted.name or title) or urlsplit(wanted.url).hostname or wanted.url,
         type=wanted.type.name,
         url=wanted.url,
         now=now,
         config=wanted.config,
-        folder=wanted.folder,
+        folder=storable(wanted.folder),
     )
 
 
@@ -117,10 +120,17 @@ def read_url(text: str) -> str:
         valid = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         valid = False
-    if not valid or any(character.isspace() for character in text):
+    if not valid or _NEVER_IN_A_URL.search(text):
         raise InputError(
             "{url} is not an address of the web; it starts with http:// or https://",
             url=without_userinfo(text),
+        )
+    if (length := len(text.encode())) > MAX_URL_BYTES:
+        raise InputError(
+            "{url}… is too long for an address: {length} bytes, where {limit} are allowed",
+            url=without_userinfo(text)[:80],
+            length=length,
+            limit=MAX_URL_BYTES,
         )
     return text
 
