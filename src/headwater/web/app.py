@@ -3,6 +3,7 @@
 Nothing a publisher wrote reaches a page unescaped, and links lead only to http and https.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,9 +18,9 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from headwater import __version__
 from headwater.language import Language, preferred_language, translate
 from headwater.store.database import Store
-from headwater.store.items import list_items
+from headwater.store.items import count_items
+from headwater.store.listing import first_sources, newest_items
 from headwater.store.overview import read_overview
-from headwater.store.sources import list_sources
 from headwater.web.chart import bars
 
 HEADERS = {
@@ -34,6 +35,7 @@ HEADERS = {
 LANGUAGE_COOKIE = "headwater_language"
 LISTED_SOURCES = 200
 LISTED_ITEMS = 40
+COUNT_SECONDS = 5.0  # for which a number that is dear to count is good enough
 
 
 def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], float] = time.time) -> FastAPI:
@@ -46,6 +48,8 @@ def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], flo
         loader=PackageLoader("headwater.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     pages.filters["http_only"] = http_only
+
+    item_count = Remembered(lambda: store.read(count_items), COUNT_SECONDS, clock)
 
     @app.middleware("http")
     async def secure(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -71,8 +75,9 @@ def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], flo
             "chart": bars(
                 numbers.activity, title=translate("Items published each minute, last hour", language)
             ),
-            "sources": await store.read(list_sources, limit=LISTED_SOURCES),
-            "items": await store.read(list_items, limit=LISTED_ITEMS),
+            "item_count": await item_count(),
+            "sources": await store.read(first_sources, limit=LISTED_SOURCES),
+            "items": await store.read(newest_items, limit=LISTED_ITEMS),
             "ago": lambda at: ago(at, now, language),
         }
 
@@ -93,6 +98,23 @@ def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], flo
         return JSONResponse({"status": "ok"})
 
     return app
+
+
+class Remembered:
+    """A number that is asked for at most every so many seconds, by however many viewers."""
+
+    def __init__(self, ask: Callable[[], Awaitable[int]], seconds: float, clock: Callable[[], float]) -> None:
+        self._ask = ask
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._last: tuple[float, int] | None = None
+
+    async def __call__(self) -> int:
+        async with self._lock:  # those who come while it is asked wait for the answer
+            if self._last is None or not 0 <= self._clock() - self._last[0] < self._seconds:
+                self._last = self._clock(), await self._ask()
+            return self._last[1]
 
 
 def allowed_hosts(host: str) -> list[str]:
