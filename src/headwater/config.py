@@ -18,7 +18,8 @@ from headwater.errors import SettingError
 from headwater.language import Language
 
 TOML_NAME = "headwater.toml"
-INTERVAL_PREFIX = "FETCH_INTERVAL_"
+INTERVAL_VARIABLE = "FETCH_INTERVAL_"  # in the environment
+INTERVAL_NAME = "fetch_interval."  # everywhere else
 FOREIGN_PREFIX = "HEADWATER_TEST_"  # ours, but read by the test suite only
 
 
@@ -304,11 +305,11 @@ def load_settings(
                 origin=origin,
                 allowed=f"minutes, {_minutes_allowed}",
             ) from None
-        origins[f"fetch_interval.{type_name.lower()}"] = origin
+        origins[INTERVAL_NAME + type_name.lower()] = origin
 
     for name, raw, origin in _toml_values(toml_file, directory):
-        if name.startswith("fetch_interval."):
-            take_interval(name.removeprefix("fetch_interval."), raw, name, origin)
+        if name.startswith(INTERVAL_NAME):
+            take_interval(name.removeprefix(INTERVAL_NAME), raw, name, origin)
         elif name in _BY_NAME:
             take(_BY_NAME[name], raw, name, origin)
         else:
@@ -320,14 +321,14 @@ def load_settings(
             if variables.get(env):
                 take(_BY_ENV[env], variables[env], env, origin)
         for env, raw in variables.items():
-            if env.upper().startswith(INTERVAL_PREFIX) and raw:
-                take_interval(env[len(INTERVAL_PREFIX) :], raw, env, origin)
+            if env.upper().startswith(INTERVAL_VARIABLE) and raw:
+                take_interval(env[len(INTERVAL_VARIABLE) :], raw, env, origin)
             elif env.startswith("HEADWATER_") and env not in _BY_ENV and not env.startswith(FOREIGN_PREFIX):
                 raise _unknown(env, _BY_ENV, origin)
 
     for name, raw in (overrides or {}).items():
-        if name.startswith("fetch_interval."):
-            take_interval(name.removeprefix("fetch_interval."), raw, name, "command line")
+        if name.startswith(INTERVAL_NAME):
+            take_interval(name.removeprefix(INTERVAL_NAME), raw, name, "command line")
         elif name in _BY_NAME:
             take(_BY_NAME[name], raw, name, "command line")
         else:
@@ -352,7 +353,7 @@ def _toml_values(toml_file: Path | None, directory: Path) -> Iterable[tuple[str,
     for name, value in table.items():
         if name == "fetch_interval" and isinstance(value, dict):
             for type_name, minutes in _flatten(value):
-                yield f"fetch_interval.{type_name}", minutes, path.name
+                yield INTERVAL_NAME + type_name, minutes, path.name
         else:
             yield name, value, path.name
 

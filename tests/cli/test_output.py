@@ -1,5 +1,6 @@
 """What reaches a terminal is shown, never obeyed; what machines read stays exact."""
 
+import io
 import json
 import logging
 import re
@@ -9,7 +10,7 @@ import pytest
 
 import headwater.cli
 from headwater.cli.app import run
-from headwater.cli.output import PrintableFormatter, print_json, printable
+from headwater.cli.output import PrintableFormatter, print_json, printable, progress_bar
 from tests.command import Headwater
 from tests.origin import Origin
 
@@ -90,3 +91,19 @@ def test_commands_print_through_one_door() -> None:
     for path in directory.glob("*.py"):
         if path.name != "output.py":
             assert "typer.echo" not in path.read_text(encoding="utf-8"), path.name
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_progress_is_for_terminals_and_not_for_programs(quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress_bar("[b]Visiting", quiet=quiet) as advance:
+        advance(1, 2, "7 new items")
+    shown = terminal.getvalue()
+    assert ("[b]Visiting" in shown and "7 new items" in shown and "1/2" in shown) != quiet
+    assert bool(shown) != quiet

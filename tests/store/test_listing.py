@@ -24,6 +24,6 @@ def test_the_same_rows_in_the_same_order(store: Store) -> None:
         items, sources = newest_items(connection, limit=5), first_sources(connection, limit=2)
     for item, full_item in zip(items, full_items, strict=True):
         assert all(getattr(full_item, name) == getattr(item, name) for name in item.__slots__)
-    for source, full in zip(sources, full_sources, strict=True):
-        assert all(getattr(full, name) == getattr(source, name) for name in source.__slots__)
-    assert [source.id for source in sources] == [1, 3]
+    for listed, full in zip(sources, full_sources, strict=True):
+        assert all(getattr(full, name) == getattr(listed, name) for name in listed.__slots__)
+    assert [listed.id for listed in sources] == [1, 3]

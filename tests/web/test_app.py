@@ -12,7 +12,7 @@ from headwater.model import Item
 from headwater.store.database import Store
 from headwater.store.items import ItemChange, write_items
 from headwater.store.sources import add_source
-from headwater.web.app import COUNT_SECONDS, Remembered, ago, create_app, http_only
+from headwater.web.app import COUNT_SECONDS, Remembered, create_app, http_only
 from headwater.web.chart import bars
 from tests.clock import NOON, FakeClock
 
@@ -143,13 +143,6 @@ def test_an_error_of_our_own_is_answered_safely(store: Store, monkeypatch: pytes
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "hush" not in answer.text
-
-
-def test_times_in_plain_words() -> None:
-    assert ago(NOON - 90, NOON, "en") == "90 s ago"
-    assert ago(NOON - 600, NOON, "en") == "10 min ago"
-    assert ago(NOON + 7200, NOON, "zh") == "2 小时后"
-    assert ago(None, NOON, "en") == "–"
 
 
 def test_only_web_addresses_become_links() -> None:

@@ -3,14 +3,13 @@
 import asyncio
 import contextlib
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.output import Json, ago, print_json, say
+from headwater.cli.output import Json, from_now, print_json, progress_bar, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
@@ -18,7 +17,6 @@ from headwater.language import translate as t
 if TYPE_CHECKING:
     from headwater.collect.engine import Tally
     from headwater.store.database import Store
-    from headwater.store.queue import Settlement
 
 
 def collect(
@@ -48,8 +46,15 @@ def collect(
             expected = len(ids) or count_due(connection, time.time())
 
         async def work() -> tuple[bool, "Tally"]:
-            with _progress(expected, quiet=json or loop) as on_settled:
-                async with Engine(store, session.settings, on_settled=on_settled) as engine:
+            with progress_bar(t("Visiting"), quiet=json or loop or not expected) as advance:
+
+                def show(tally: "Tally") -> None:
+                    note = t("{count} new items").format(count=tally.items_new)
+                    advance(tally.visits, max(expected, tally.visits), note)  # more may come due meanwhile
+
+                async with Engine(
+                    store, session.settings, on_settled=lambda settlement: show(engine.tally)
+                ) as engine:
                     with stopping_on_signals(engine.stop):
                         if loop:
                             finished = await engine.run()
@@ -66,32 +71,6 @@ def collect(
             _tell(store, tally)
     if not finished or (source and tally.failed):
         raise typer.Exit(1)
-
-
-@contextlib.contextmanager
-def _progress(expected: int, *, quiet: bool) -> Iterator[Callable[["Settlement"], None]]:
-    """A progress bar on the terminal, if there is one and something to show."""
-    if quiet or not expected or not sys.stderr.isatty():
-        yield lambda settlement: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(t("{task.fields[items]} new items")),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(t("Visiting"), total=expected, items=0)
-
-        def on_settled(settlement: "Settlement") -> None:
-            items = progress.tasks[0].fields["items"] + settlement.visit.items_new
-            progress.update(task, advance=1, items=items)
-
-        yield on_settled
 
 
 def _tell(store: "Store", tally: "Tally") -> None:
@@ -120,7 +99,7 @@ def _tell(store: "Store", tally: "Tally") -> None:
         say(
             t(
                 "Nothing is due; the next visit is {when}. `headwater collect --all` visits everything now."
-            ).format(when=ago(first))
+            ).format(when=from_now(first))
         )
 
 

@@ -6,8 +6,9 @@ import typer
 
 from headwater.cli.output import Json, print_json, print_table
 from headwater.cli.session import Session
-from headwater.config import SETTINGS, shown_value
+from headwater.config import INTERVAL_NAME, INTERVAL_VARIABLE, SETTINGS, shown_value
 from headwater.language import translate as t
+from headwater.wording import NOTHING
 
 
 def config(context: typer.Context, json: Json = False) -> None:
@@ -25,10 +26,10 @@ def config(context: typer.Context, json: Json = False) -> None:
     ]
     rows += [
         {
-            "name": f"fetch_interval.{type_name}",
+            "name": INTERVAL_NAME + type_name,
             "value": minutes,
-            "origin": settings.origins[f"fetch_interval.{type_name}"],
-            "environment": f"FETCH_INTERVAL_{type_name.upper().replace('.', '_')}",
+            "origin": settings.origins[INTERVAL_NAME + type_name],
+            "environment": INTERVAL_VARIABLE + type_name.upper().replace(".", "_"),
             "help": "Minutes between visits to sources of this type.",
         }
         for type_name, minutes in _in_force(settings.fetch_intervals).items()
@@ -41,7 +42,7 @@ def config(context: typer.Context, json: Json = False) -> None:
         (
             (
                 row["name"],
-                "-" if row["value"] in (None, []) else row["value"],
+                NOTHING if row["value"] in (None, []) else row["value"],
                 t(str(row["origin"])),
                 row["environment"],
                 t(str(row["help"])),

@@ -13,6 +13,7 @@ from headwater.cli.output import Json, escaped, print_json, print_table, progres
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
+from headwater.wording import NOTHING
 
 if TYPE_CHECKING:
     from headwater.config import Settings
@@ -45,14 +46,14 @@ def parse(
         t("Items"): len(feed.entries),
     }
     for name, value in facts.items():
-        say(f"{name}: {'-' if value in (None, '') else value}")
+        say(f"{name}: {NOTHING if value in (None, '') else value}")
     for note in feed.notes:
         say(f"{t('Note')}: {note}")
     print_table(
         (t("Published"), t("Title"), t("Address"), t("Text")),
         (
             (
-                (entry.published or entry.updated or "-"),
+                (entry.published or entry.updated or NOTHING),
                 entry.title,
                 entry.link,
                 t("{count} characters").format(count=len(entry.content or entry.summary or "")),
@@ -119,7 +120,7 @@ def import_(
     session: Session = context.obj
     data = _read(file)
     with session.open_store() as store, progress_bar(t("Importing"), quiet=json) as advance:
-        report = import_opml(store, data, time.time(), advance)
+        report = import_opml(store, data, time.time(), lambda done, total: advance(done, total, ""))
     counts = Counter(entry.outcome for entry in report)
     if json:
         print_json(report)

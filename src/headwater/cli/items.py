@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.cli.output import Json, ago, iso, print_json, print_table
+from headwater.cli.output import Json, from_now, iso, print_json, print_table
 from headwater.cli.session import Session
 from headwater.language import translate as t
 
@@ -32,7 +32,13 @@ def items(
     print_table(
         ("ID", t("When"), t("Source"), t("Title"), t("Address")),
         (
-            (item.id, ago(item.published_at or item.first_seen_at), item.source_name, item.title, item.url)
+            (
+                item.id,
+                from_now(item.published_at or item.first_seen_at),
+                item.source_name,
+                item.title,
+                item.url,
+            )
             for item in found
         ),
         empty=t("Nothing was collected yet. Run: headwater collect"),

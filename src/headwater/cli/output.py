@@ -16,6 +16,7 @@ import orjson
 import typer
 
 from headwater.language import translate as t
+from headwater.wording import ago
 
 Json = Annotated[bool, typer.Option("--json", help=t("Print JSON."))]
 
@@ -80,17 +81,24 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty:
 
 
 @contextlib.contextmanager
-def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on the terminal, if there is one: call what it gives with (done, total)."""
+def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on the terminal, if there is one: call what it gives with (done, total, note)."""
     if quiet or not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield lambda done, total, note: None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=None, note="")
+        yield lambda done, total, note: progress.update(task, completed=done, total=total, note=note)
 
 
 def _is_terminal() -> bool:
@@ -104,17 +112,6 @@ def iso(at: float | None) -> str | None:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def ago(at: float | None, now: float | None = None) -> str:
+def from_now(at: float | None) -> str:
     """A time for people: how long ago, or in how long."""
-    if at is None:
-        return "-"
-    seconds = (now if now is not None else time.time()) - at
-    size = duration(abs(seconds))
-    return (t("{time} ago") if seconds >= 0 else t("in {time}")).format(time=size)
-
-
-def duration(seconds: float) -> str:
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {t(unit)}"
-    return f"{seconds:.0f} {t('s')}"
+    return ago(at, time.time())

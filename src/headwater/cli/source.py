@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from headwater.cli.output import Json, ago, iso, print_json, print_table, say
+from headwater.cli.output import Json, from_now, iso, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
 from headwater.model import Source
+from headwater.wording import NOTHING
 
 app = typer.Typer(no_args_is_help=True, help=t("Add, list, pause, resume and remove sources."))
 
@@ -59,7 +60,7 @@ def add(
     else:
         say(
             t("added source {id}: {name}; next visit {when}").format(
-                id=added.id, name=added.name, when=ago(added.next_fetch_at)
+                id=added.id, name=added.name, when=from_now(added.next_fetch_at)
             )
         )
 
@@ -92,8 +93,8 @@ def list_(context: typer.Context, json: Json = False) -> None:
                 source.type,
                 t(_state(source)),
                 source.fetch_count,
-                ago(source.last_fetched_at),
-                ago(source.next_fetch_at) if source.schedule_enabled else "-",
+                from_now(source.last_fetched_at),
+                from_now(source.next_fetch_at) if source.schedule_enabled else NOTHING,
                 source.last_error,
             )
             for source in found

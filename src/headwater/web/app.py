@@ -22,6 +22,7 @@ from headwater.store.items import count_items
 from headwater.store.listing import first_sources, newest_items
 from headwater.store.overview import read_overview
 from headwater.web.chart import bars
+from headwater.wording import NOTHING, ago
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -78,6 +79,7 @@ def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], flo
             "item_count": await item_count(),
             "sources": await store.read(first_sources, limit=LISTED_SOURCES),
             "items": await store.read(newest_items, limit=LISTED_ITEMS),
+            "nothing": NOTHING,
             "ago": lambda at: ago(at, now, language),
         }
 
@@ -133,21 +135,15 @@ def page_language(request: Request) -> Language:
 
 def known_language(text: str | None) -> Language | None:
     """`text` if it is one of our languages."""
-    return text if text == "en" or text == "zh" else None
+    match text:
+        case "en":
+            return "en"
+        case "zh":
+            return "zh"
+        case _:
+            return None
 
 
 def http_only(url: str | None) -> str | None:
     """`url` if it is a web address: a link a publisher wrote may be anything."""
     return url if url and url.lower().startswith(("http://", "https://")) else None
-
-
-def ago(at: float | None, now: float, language: Language) -> str:
-    """A time in plain words: how long ago, or in how long."""
-    if at is None:
-        return "–"
-    seconds = abs(now - at)
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        if seconds >= 2 * length or unit == "s":
-            size = f"{seconds / length:.0f} {translate(unit, language)}"
-            break
-    return translate("{time} ago" if now >= at else "in {time}", language).format(time=size)
