@@ -98,6 +98,7 @@ def test_every_answer_carries_the_content_policy(browser: TestClient) -> None:
         answer = browser.get(path)
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
 
 def test_another_host_name_is_refused(browser: TestClient) -> None:

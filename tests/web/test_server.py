@@ -9,6 +9,7 @@ import pytest
 
 from headwater.collect.engine import Engine
 from headwater.config import load_settings
+from headwater.errors import InputError
 from headwater.store.database import Store
 from headwater.web import server
 
@@ -36,3 +37,12 @@ async def test_visits_under_way_end_when_the_dashboard_fails(
             store, settings, stopping_on_signals=lambda stop: nullcontext(), on_ready=lambda address: None
         )
     assert ended == ["collecting"]
+
+
+def test_an_address_this_machine_has_not_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(97, "Address family not supported by protocol")
+
+    monkeypatch.setattr("socket.socket", refuse)
+    with pytest.raises(InputError, match=r"cannot listen on \[::1\]:8626: Address family not supported"):
+        server.listen("::1", 8626)

@@ -32,6 +32,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",  # no other page may load what is here
 }
 LANGUAGE_COOKIE = "headwater_language"
 LISTED_SOURCES = 200

@@ -26,20 +26,21 @@ class _Server(uvicorn.Server):
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, or one clear line why not."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port))
-        listener.listen(128)  # from here on callers wait in line, even before anybody answers
-    except OSError as error:
-        listener.close()
+        with contextlib.ExitStack() as undo:
+            listener = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(128)  # from here on callers wait in line, even before anybody answers
+            undo.pop_all()
+            return listener
+    except OSError as error:  # the port is taken, or this machine has no such address
         raise InputError(
             "cannot listen on {host}:{port}: {problem}; choose another port with HEADWATER_PORT",
-            host=host,
+            host=f"[{host}]" if ":" in host else host,
             port=port,
-            problem=error.strerror,
+            problem=error.strerror or error,
         ) from None
-    return listener
 
 
 def address_of(listener: socket.socket) -> str:
