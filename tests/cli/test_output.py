@@ -86,6 +86,15 @@ def test_json_means_what_it_meant(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(said) == {"title": EVIL}
 
 
+def test_a_terminal_without_the_letters_still_shows_the_rest(tmp_path: Path) -> None:
+    (tmp_path / "feed.json").write_text(
+        '{"version": "https://jsonfeed.org/version/1.1", "title": "晨报 1", "items": []}', encoding="utf-8"
+    )
+    command = Headwater(tmp_path, None)
+    assert "Title: ?? 1" in command.ok("parse", "feed.json", PYTHONIOENCODING="latin-1")
+    assert command.json("parse", "feed.json", PYTHONIOENCODING="latin-1")["title"] == "晨报 1"
+
+
 def test_commands_print_through_one_door() -> None:
     directory = Path(headwater.cli.__file__).parent
     for path in directory.glob("*.py"):

@@ -1,5 +1,6 @@
 """The `headwater` command: its global options, its groups, and how every error becomes one line."""
 
+import io
 import logging
 import sys
 import traceback
@@ -53,17 +54,21 @@ def set_up(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help=t("A setting, as NAME=VALUE; may be repeated."))
     ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help=t("Show the traceback of an error."))] = False,
+    debug: Annotated[  # used by `run`, which sees every error
+        bool, typer.Option("--debug", help=t("Show the traceback of an error."))
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help=t("Show the version."))
     ] = False,
 ) -> None:
-    context.obj = Session(database=database, config_file=config_file, assignments=setting or [], debug=debug)
+    context.obj = Session(database=database, config_file=config_file, assignments=setting or [])
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line and answer its exit code."""
     debug = "--debug" in arguments
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that has no such letter shows a question mark
     try:
         result = app(arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.output import Json, from_now, print_json, progress_bar, say
+from headwater.cli.output import BIGGEST, Json, from_now, print_json, progress_bar, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
@@ -26,7 +26,11 @@ def collect(
     ] = False,
     source: Annotated[
         list[int] | None,
-        typer.Option(metavar="ID", help=t("Visit this source now, whatever its plan says; may be repeated.")),
+        typer.Option(
+            metavar="ID",
+            max=BIGGEST,
+            help=t("Visit this source now, whatever its plan says; may be repeated."),
+        ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help=t("Visit every source now, due or not."))] = False,
     json: Json = False,

@@ -1,6 +1,7 @@
 """`headwater parse`, `discover`, `import` and `export`: reading, finding and moving feeds."""
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections import Counter
@@ -150,11 +151,13 @@ def export(
     if file is None:
         sys.stdout.buffer.write(escaped(document.decode(), "&#x{:x};").encode())
         return
+    beside = file.with_name(file.name + ".part") if file.name else file
     try:
-        beside = file.with_name(file.name + ".part")
         beside.write_bytes(document)
         beside.replace(file)  # whole or not at all, whatever happens meanwhile
     except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
         raise InputError("cannot write {path}: {problem}", path=file, problem=error.strerror) from None
 
 

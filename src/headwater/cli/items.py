@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.cli.output import Json, from_now, iso, print_json, print_table
+from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table
 from headwater.cli.session import Session
 from headwater.language import translate as t
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 def items(
     context: typer.Context,
-    source: Annotated[int | None, typer.Option(metavar="ID", help=t("Only this source's."))] = None,
-    limit: Annotated[int, typer.Option(min=1, help=t("How many, newest first."))] = 50,
+    source: Annotated[
+        int | None, typer.Option(metavar="ID", max=BIGGEST, help=t("Only this source's."))
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=BIGGEST, help=t("How many, newest first."))] = 50,
     json: Json = False,
 ) -> None:
     from headwater.store.items import list_items

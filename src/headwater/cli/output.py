@@ -18,6 +18,8 @@ import typer
 from headwater.language import translate as t
 from headwater.wording import ago
 
+BIGGEST = 2**63 - 1  # the largest number a database keeps
+
 Json = Annotated[bool, typer.Option("--json", help=t("Print JSON."))]
 
 _LINE_ENDS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
@@ -45,7 +47,8 @@ def escaped(document: str, form: str) -> str:
 
 
 def print_json(data: Any) -> None:
-    typer.echo(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode(), "\\u{:04x}"))
+    # As bytes: JSON is UTF-8, whatever the terminal speaks.
+    typer.echo(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode(), "\\u{:04x}").encode())
 
 
 class PrintableFormatter(logging.Formatter):

@@ -20,7 +20,6 @@ class Session:
     database: str | None = None
     config_file: Path | None = None
     assignments: list[str] = field(default_factory=list)
-    debug: bool = False
 
     @cached_property
     def settings(self) -> Settings:

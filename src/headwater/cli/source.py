@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from headwater.cli.output import Json, from_now, iso, print_json, print_table, say
+from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
@@ -16,7 +16,7 @@ from headwater.wording import NOTHING
 
 app = typer.Typer(no_args_is_help=True, help=t("Add, list, pause, resume and remove sources."))
 
-Id = Annotated[int, typer.Argument(metavar="ID", help=t("The source's number, as listed."))]
+Id = Annotated[int, typer.Argument(metavar="ID", max=BIGGEST, help=t("The source's number, as listed."))]
 
 
 @app.command(help=t("Add a source. It is visited at once; if that fails, nothing is stored."))
