@@ -7,19 +7,22 @@ docs/reference/settings.md, docs/reference/commands.md, docs/reference/types.md,
 import inspect
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 os.environ["HEADWATER_LANGUAGE"] = "en"
 os.environ.setdefault("XDG_DATA_HOME", "~/.local/share")
 
 import typer
+from pydantic.fields import FieldInfo
 
 import headwater
 from headwater.cli.app import app
-from headwater.collectors.types import TYPES
+from headwater.collectors.base import SourceConfig, is_secret
+from headwater.collectors.types import TYPES, config_model_of
 from headwater.config import SETTINGS, Setting
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,7 +51,20 @@ are skipped with one warning for each type.
 
 | type | alias | interval | collected |
 |---|---|---|---|
-ROWS"""
+ROWS
+## Config
+
+What a source may have in its config, given with `--config KEY=VALUE` when it is added (`VALUE` as JSON where the key
+takes something else than text). Values of secret keys are starred out wherever a source is shown.
+
+CONFIGS"""
+KINDS: dict[Any, str] = {
+    str: "text",
+    float: "a number",
+    int: "a whole number",
+    bool: "`true` or `false`",
+    dict[str, str]: "a JSON object of texts",
+}
 
 
 def shown_default(setting: Setting) -> str:
@@ -74,7 +90,41 @@ def types_page() -> str:
         f"| {'yes' if kind.collector else 'skipped'} |\n"
         for kind in TYPES
     )
-    return f"{NOTE}{TYPES_TEXT}".replace("ROWS", rows)
+    return f"{NOTE}{TYPES_TEXT}".replace("ROWS", rows).replace("CONFIGS", "\n".join(config_texts()))
+
+
+def config_texts() -> Iterator[str]:
+    """The keys of every source, then those that a type has beyond them."""
+    yield config_table("every source", SourceConfig, SourceConfig.model_fields)
+    for kind in TYPES:
+        model = config_model_of(kind.name)
+        if own := [name for name in model.model_fields if name not in SourceConfig.model_fields]:
+            yield config_table(f"`{kind.name}`", model, own)
+
+
+def config_table(of: str, model: type[SourceConfig], names: Iterable[str]) -> str:
+    text = f"| of {of} | takes | secret | meaning |\n|---|---|---|---|\n"
+    for name in names:
+        field = model.model_fields[name]
+        secret = "yes" if is_secret(name, model) else ""
+        text += f"| `{name}` | {shown_takes(field)} | {secret} | {field.description or ''} |\n"
+    return text
+
+
+def shown_takes(field: FieldInfo) -> str:
+    """What a key takes, for somebody who writes it down: its type without None, and its limits."""
+    kinds = (field.annotation,)
+    if get_origin(field.annotation) in (Union, UnionType):
+        kinds = get_args(field.annotation)
+    words = [KINDS.get(kind, f"`{shown_type(kind)}`") for kind in kinds if kind is not type(None)]
+    limits = {name: value for each in field.metadata for name, value in vars_of(each)}
+    low, high = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
+    between = f" from {low:g} to {high:g}" if low is not None and high is not None else ""
+    return " or ".join(words) + between
+
+
+def vars_of(limit: Any) -> Iterator[tuple[str, Any]]:
+    return ((name, getattr(limit, name)) for name in ("ge", "gt", "le", "lt") if hasattr(limit, name))
 
 
 def commands_page() -> str:

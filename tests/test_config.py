@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from headwater.collectors.types import intervals_by_type
 from headwater.config import SETTINGS, Settings, load_settings, read_dotenv, without_password
-from headwater.errors import SettingError
+from headwater.errors import SettingError, StoreError
+from headwater.store.database import Store
 
 
 def load(
@@ -69,6 +71,21 @@ def test_fetch_intervals_from_everywhere(tmp_path: Path) -> None:
     assert settings.origins["fetch_interval.hackernews"] == "environment"
 
 
+def test_of_two_names_of_one_type_the_later_place_wins(tmp_path: Path) -> None:
+    toml, dotenv, environment = (
+        "fetch_interval.rss = 5",
+        "FETCH_INTERVAL_RSS_FEED=10",
+        {"FETCH_INTERVAL_RSS": "20"},
+    )
+    for settings, minutes in (
+        (load(tmp_path, toml=toml), 5),
+        (load(tmp_path, toml=toml, dotenv=dotenv), 10),
+        (load(tmp_path, environment, toml=toml, dotenv=dotenv), 20),
+        (load(tmp_path, environment, toml=toml, dotenv=dotenv, **{"fetch_interval.rss.feed": 40}), 40),
+    ):
+        assert intervals_by_type(settings.fetch_intervals, {})["rss.feed"] == minutes
+
+
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
@@ -93,6 +110,7 @@ def test_fetch_intervals_from_everywhere(tmp_path: Path) -> None:
             "no setting HEADWATER_DATABSE_URL (environment); did you mean HEADWATER_DATABASE",
         ),
         ({"HEADWATER_DATABASE_URL": "mysql://u:secret@h/d"}, "HEADWATER_DATABASE_URL = *** is not allowed"),
+        ({"HEADWATER_DATABASE_URL": "postgresql://u:sec@ret@h/d"}, "with %40 for an @ in a password"),
     ],
 )
 def test_a_wrong_value_names_setting_value_and_what_is_allowed(
@@ -127,9 +145,75 @@ def test_dotenv_forms(tmp_path: Path) -> None:
     assert read_dotenv(tmp_path / "none") == {}
 
 
-def test_passwords_are_not_shown() -> None:
-    assert without_password("postgresql://ann:secret@db:5432/x") == "postgresql://ann:***@db:5432/x"
-    assert without_password("sqlite:///file.db") == "sqlite:///file.db"
+def test_a_settings_file_that_cannot_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_bytes("HEADWATER_CONTACT_URL=https://café.example".encode("latin-1"))
+    with pytest.raises(SettingError, match=r"cannot read .*\.env: not UTF-8"):
+        load(tmp_path)
+
+    def refuse(path: Path, **options: str) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(SettingError, match=r"cannot read .*\.env: Permission denied"):
+        read_dotenv(tmp_path / ".env")
+    with pytest.raises(SettingError, match=r"cannot read .*\.toml: Permission denied"):
+        load(tmp_path)
+
+
+def test_a_directory_named_dotenv_and_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / ".env").mkdir()
+    assert load(tmp_path).port == 8626
+    (tmp_path / "with-mark").write_text("HEADWATER_PORT=1", encoding="utf-8-sig")
+    assert read_dotenv(tmp_path / "with-mark") == {"HEADWATER_PORT": "1"}
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:secret@db:5432/x", "postgresql://ann:***@db:5432/x"),
+        ("postgresql://ann:123@db:5432/x?a=1", "postgresql://ann:***@db:5432/x?a=1"),
+        ("postgresql://ann:s#ecret@db/x", "postgresql://ann:***@db/x"),
+        ("postgresql://ann:s?ecret@db/x", "postgresql://ann:***@db/x"),
+        ("postgresql://ann:s/ecret@db/x", "postgresql://ann:***@db/x"),
+        ("postgresql://ann:s[ecret@[::1]:5432/x", "postgresql://ann:***@[::1]:5432/x"),
+        ("postgresql://:secret@db/x", "postgresql://:***@db/x"),
+        ("postgresql://ann:sec@ret@db/x", "postgresql://***"),
+        ("postgresql://ann:12/secret@db/x", "postgresql://***"),
+        ("postgresql://db:5432/x?password=sec@ret", "postgresql://***"),
+        ("postgresql://db/x?password=sec@ret", "postgresql://***"),
+        ("postgresql://[::1]:5432/x?password=sec@ret", "postgresql://***"),
+        ("postgresql:///x?host=/run&password=sec@ret", "postgresql:///x?host=/run&password=***"),
+        (
+            "postgresql://ann@db/x?p%61ssword=secret&sslmode=require&sslpassword=secret",
+            "postgresql://ann@db/x?p%61ssword=***&sslmode=require&sslpassword=***",
+        ),
+        ("postgresql://[db/x", "postgresql://[db/x"),
+        ("sqlite:///file.db", "sqlite:///file.db"),
+        ("sqlite:////home/ann@work/a:b.db", "sqlite:////home/ann@work/a:b.db"),
+        ("http://ann:secret@proxy:8080", "http://ann:***@proxy:8080"),
+        ("ann:secret@db/x", "***"),
+        ("nonsense", "nonsense"),
+        ("", ""),
+    ],
+)
+def test_passwords_are_not_shown(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+@pytest.mark.parametrize("password", ["s#ecret", "s?ecret", "s/ecret", "s[ecret", "s]ecret", "1/ecret"])
+def test_no_piece_of_a_password_is_in_a_database_error(password: str) -> None:
+    for url in (
+        f"postgresql://ann:{password}@127.0.0.1:9/x",
+        f"postgresql://127.0.0.1:9/x?password={password}",
+    ):
+        assert "cret" not in without_password(url)
+        try:
+            with Store(url) as store, store.reading():
+                pass
+        except StoreError as error:
+            assert "cret" not in str(error)
 
 
 def test_every_setting_is_a_field_and_the_reverse(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from docs.generate import PAGES
 
 import headwater
+from headwater.collectors.types import TYPES, config_model_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -37,6 +38,16 @@ def test_commands_named_in_documents_exist(path: Path) -> None:
     ):
         words = line.split()
         assert " ".join(words[:2]) in known or " ".join(words[:3]) in known, line
+
+
+def test_every_key_of_a_config_is_in_the_reference() -> None:
+    page = PAGES["docs/reference/types.md"]()
+    for kind in TYPES:
+        for name, field in config_model_of(kind.name).model_fields.items():
+            assert field.description, f"{kind.name}: {name} has no description"
+            assert re.search(rf"^\| `{name}` \|.*{re.escape(field.description)}", page, re.MULTILINE), name
+    assert "| `fetch_interval_minutes` | a number from 0.01 to 525600 |" in page
+    assert "| `password` | text | yes |" in page
 
 
 def test_the_public_api_is_what_it_was() -> None:

@@ -13,7 +13,13 @@ import headwater
 from headwater import errors
 from headwater.config import SETTINGS
 from headwater.errors import InputError
-from headwater.language import preferred_language, process_language, translate
+from headwater.language import (
+    _environment_language,
+    choose_language,
+    preferred_language,
+    process_language,
+    translate,
+)
 
 PACKAGE = Path(headwater.__file__).parent
 CHINESE = {
@@ -101,11 +107,20 @@ def test_the_browsers_language(header: str, language: str) -> None:
 
 def test_the_terminals_language(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value, expected in (("LANG", "zh_CN.UTF-8", "zh"), ("LC_ALL", "en_US", "en")):
-        process_language.cache_clear()
+        _environment_language.cache_clear()
         monkeypatch.delenv("HEADWATER_LANGUAGE", raising=False)
         monkeypatch.setenv(name, value)
         assert process_language() == expected
-    process_language.cache_clear()
+    _environment_language.cache_clear()
+
+
+def test_a_chosen_language_wins() -> None:
+    try:
+        choose_language("zh")
+        assert (process_language(), translate("items")) == ("zh", CHINESE["items"])
+    finally:
+        choose_language(None)
+    assert process_language() == "en"
 
 
 def test_an_error_speaks_both_languages() -> None:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote
 
 from headwater.errors import SettingError
+from headwater.language import Language
 
 TOML_NAME = "headwater.toml"
-INTERVAL_PREFIX = "FETCH_INTERVAL_"
+INTERVAL_VARIABLE = "FETCH_INTERVAL_"  # in the environment
+INTERVAL_NAME = "fetch_interval."  # everywhere else
 FOREIGN_PREFIX = "HEADWATER_TEST_"  # ours, but read by the test suite only
 
 
@@ -98,7 +100,11 @@ SETTINGS: tuple[Setting, ...] = (
         "database_url",
         ("HEADWATER_DATABASE_URL",),
         None,
-        *_text(r"(postgresql(\+psycopg)?|postgres)://.+|sqlite:///.+", "postgresql://… or sqlite:///FILE"),
+        # One @ at most: with two, a part of the password is taken for the host, and the driver names hosts.
+        *_text(
+            r"(postgresql(\+psycopg)?|postgres)://(?!.*@.*@).+|sqlite:///.+",
+            "postgresql://… (with %40 for an @ in a password) or sqlite:///FILE",
+        ),
         "The database. Unset: a SQLite file named headwater.db in the data directory.",
         secret=True,
     ),
@@ -292,8 +298,9 @@ class Settings:
     host: str
     port: int
     log_level: str
-    language: str | None
-    fetch_intervals: Mapping[str, float]  # minutes by type, spelt as the user spelt it, lower case
+    language: Language | None
+    # Minutes by type, spelt as the user spelt it, lower case. Of two names of one type, the later one counts.
+    fetch_intervals: Mapping[str, float]
     origins: Mapping[str, str]
 
     @property
@@ -334,9 +341,11 @@ def load_settings(
         origins[setting.name] = origin
 
     def take_interval(type_name: str, raw: Any, shown_name: str, origin: str) -> None:
+        # Taken out first: the later place is to stand last, whichever of a type's names it used.
+        intervals.pop(type_name.lower(), None)
         try:
             intervals[type_name.lower()] = _read_minutes(raw)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             raise SettingError(
                 "{name} = {value} is not allowed ({origin}): it takes {allowed}",
                 name=shown_name,
@@ -344,11 +353,11 @@ def load_settings(
                 origin=origin,
                 allowed=f"minutes, {_minutes_allowed}",
             ) from None
-        origins[f"fetch_interval.{type_name.lower()}"] = origin
+        origins[INTERVAL_NAME + type_name.lower()] = origin
 
     for name, raw, origin in _toml_values(toml_file, directory):
-        if name.startswith("fetch_interval."):
-            take_interval(name.removeprefix("fetch_interval."), raw, name, origin)
+        if name.startswith(INTERVAL_NAME):
+            take_interval(name.removeprefix(INTERVAL_NAME), raw, name, origin)
         elif name in _BY_NAME:
             take(_BY_NAME[name], raw, name, origin)
         else:
@@ -360,14 +369,14 @@ def load_settings(
             if variables.get(env):
                 take(_BY_ENV[env], variables[env], env, origin)
         for env, raw in variables.items():
-            if env.upper().startswith(INTERVAL_PREFIX) and raw:
-                take_interval(env[len(INTERVAL_PREFIX) :], raw, env, origin)
+            if env.upper().startswith(INTERVAL_VARIABLE) and raw:
+                take_interval(env[len(INTERVAL_VARIABLE) :], raw, env, origin)
             elif env.startswith("HEADWATER_") and env not in _BY_ENV and not env.startswith(FOREIGN_PREFIX):
                 raise _unknown(env, _BY_ENV, origin)
 
     for name, raw in (overrides or {}).items():
-        if name.startswith("fetch_interval."):
-            take_interval(name.removeprefix("fetch_interval."), raw, name, "command line")
+        if name.startswith(INTERVAL_NAME):
+            take_interval(name.removeprefix(INTERVAL_NAME), raw, name, "command line")
         elif name in _BY_NAME:
             take(_BY_NAME[name], raw, name, "command line")
         else:
@@ -380,15 +389,11 @@ def _toml_values(toml_file: Path | None, directory: Path) -> Iterable[tuple[str,
     """The file's keys, dotted: the one named, else headwater.toml in `directory` if there is one."""
     path = toml_file or directory / TOML_NAME
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
+        text = _read_file(path)
+    except (FileNotFoundError, IsADirectoryError) as error:
         if toml_file is None and isinstance(error, FileNotFoundError):
             return
-        raise SettingError(
-            "cannot read {path}: {problem}", path=path, problem=error.strerror or error
-        ) from None
-    except UnicodeDecodeError:
-        raise SettingError("cannot read {path}: {problem}", path=path, problem="not UTF-8") from None
+        raise SettingError("cannot read {path}: {problem}", path=path, problem=error.strerror) from None
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -396,9 +401,23 @@ def _toml_values(toml_file: Path | None, directory: Path) -> Iterable[tuple[str,
     for name, value in table.items():
         if name == "fetch_interval" and isinstance(value, dict):
             for type_name, minutes in _flatten(value):
-                yield f"fetch_interval.{type_name}", minutes, path.name
+                yield INTERVAL_NAME + type_name, minutes, path.name
         else:
             yield name, value, path.name
+
+
+def _read_file(path: Path) -> str:
+    """A settings file's text. That there is none is for the caller to judge; any other trouble is a SettingError."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, IsADirectoryError):
+        raise
+    except OSError as error:
+        raise SettingError(
+            "cannot read {path}: {problem}", path=path, problem=error.strerror or error
+        ) from None
+    except UnicodeDecodeError:
+        raise SettingError("cannot read {path}: {problem}", path=path, problem="not UTF-8") from None
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
@@ -411,10 +430,13 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, 
 
 
 def read_dotenv(path: Path) -> dict[str, str]:
-    """KEY=VALUE lines; `export`, comments and quotes as shells have them. A missing file is empty."""
+    """KEY=VALUE lines; `export`, comments and quotes as shells have them.
+
+    A missing file is empty, and so is a directory: some keep a virtual environment under this name.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = _read_file(path)
+    except (FileNotFoundError, IsADirectoryError):
         return {}
     variables: dict[str, str] = {}
     for line in text.splitlines():
@@ -453,10 +475,31 @@ def shown_value(setting: Setting, value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
+_SECRET_KEY = re.compile(r"pass|pwd|secret|key|token|auth|cred", re.IGNORECASE)
+_PORT_AND_MORE = re.compile(r"\d*[/?]")  # then the "user" may be a host, and the @ stand in a parameter
+
+
 def without_password(url: str) -> str:
-    """`url` with its password starred out, for messages."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{host}"))
+    """`url` with its secrets starred out, for messages; where it can be read in two ways, all but its scheme.
+
+    Database URLs are not web addresses: `/`, `?`, `#` and `[` may stand in a password as they are.
+    """
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        return "***" if re.search(r"[@=:?]", url) else url
+    shown = f"{scheme}://"
+    if "@" in rest and not rest.startswith("/"):  # with a slash first there is no host and no user
+        user_and_password, _, rest = rest.rpartition("@")
+        user, colon, password = user_and_password.partition(":")
+        doubtful = re.search(r"[/?#@\[\]]", user) or "@" in password or _PORT_AND_MORE.match(password)
+        if doubtful:
+            return f"{shown}***"
+        shown += f"{user}:***@" if colon else f"{user}@"
+    place, question, query = rest.partition("?")
+    parts = (_without_secret(part) for part in query.split("&"))
+    return f"{shown}{place}{question}{'&'.join(parts)}"
+
+
+def _without_secret(parameter: str) -> str:
+    name, equals, value = parameter.partition("=")
+    return f"{name}=***" if value and _SECRET_KEY.search(unquote(name)) else f"{name}{equals}{value}"

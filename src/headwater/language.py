@@ -21,9 +21,22 @@ def _chinese() -> dict[str, str]:
     }
 
 
-@cache
+_chosen: Language | None = None
+
+
+def choose_language(language: Language | None) -> None:
+    """Speak `language` in this process from now on; None goes by the environment again."""
+    global _chosen  # noqa: PLW0603 - a process has one person at its terminal
+    _chosen = language
+
+
 def process_language() -> Language:
-    """The language of the person at this terminal: HEADWATER_LANGUAGE, else the locale."""
+    """The language of the person at this terminal: as chosen, else HEADWATER_LANGUAGE, else the locale."""
+    return _chosen or _environment_language()
+
+
+@cache
+def _environment_language() -> Language:
     for name in ("HEADWATER_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
         if value := os.environ.get(name):
             return "zh" if value.lower().startswith("zh") else "en"

@@ -117,8 +117,15 @@ def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
         (("source", "add", "{origin}/feed", "--config", "x"), "--config x is not KEY=VALUE"),
         (("source", "show", "7"), "there is no source 7"),
         (("collect", "--source", "7"), "there is no source 7"),
+        (("collect", "--loop", "--all"), "--loop, --source and --all each say what to visit"),
+        (("collect", "--loop", "--source", "1"), "give one of them"),
+        (("collect", "--all", "--source", "1"), "give one of them"),
         (("items", "--source", "7"), "there is no source 7"),
         (("source", "show", "seven"), "valid integer"),
+        (("source", "show", "99999999999999999999"), "Input should be less than or equal to"),
+        (("items", "--source", "99999999999999999999"), "Input should be less than or equal to"),
+        (("items", "--limit", "99999999999999999999"), "Input should be less than or equal to"),
+        (("collect", "--source", "99999999999999999999"), "Input should be less than or equal to"),
         (("colect",), "No such command 'colect'"),
         (("--set", "colector_tick=1", "collect"), "there is no setting colector_tick (command line)"),
     ],
@@ -138,6 +145,13 @@ def test_mistakes_are_one_clear_line_and_store_nothing(
     with store.reading() as connection:
         assert list_sources(connection) == []
         assert list_items(connection) == []
+
+
+def test_a_password_of_digits_is_a_password(alone: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=FEED)
+    headwater = ("source", "add", origin.url("/feed"), "--config", "user=ann", "--config", "password=12345")
+    assert alone.json(*headwater)["config"] == {"user": "ann", "password": "***"}
+    assert origin.requests[0].headers["authorization"] == "Basic YW5uOjEyMzQ1"
 
 
 def test_a_duplicate_is_refused_without_a_request(headwater: Headwater, origin: Origin) -> None:
@@ -208,6 +222,23 @@ def test_help_in_chinese(alone: Headwater) -> None:
     code, _, err = alone.run("source", "show", "7", HEADWATER_LANGUAGE="", LANG="zh_CN.UTF-8")
     assert code == 2
     assert err == "错误: 没有编号为 7 的源；`headwater source list` 可列出全部\n"
+
+
+def test_the_language_may_be_set_like_any_setting(alone: Headwater, tmp_path: Path) -> None:
+    nothing_yet = "还没有源"
+    assert nothing_yet in alone.ok("--set", "language=zh", "source", "list")
+    (tmp_path / ".env").write_text("HEADWATER_LANGUAGE=zh\n")
+    assert nothing_yet in alone.ok("source", "list", HEADWATER_LANGUAGE="", LANG="en_GB.UTF-8")
+    (tmp_path / "page.html").write_text("<!doctype html><html><title>x</title></html>")
+    code, _, err = alone.run("parse", "page.html", HEADWATER_LANGUAGE="")
+    assert (code, err.startswith("错误: ")) == (1, True)
+
+
+def test_config_shows_the_interval_in_force(alone: Headwater) -> None:
+    (alone.directory / ".env").write_text("FETCH_INTERVAL_RSS_FEED=10\n")
+    rows = alone.json("config", FETCH_INTERVAL_RSS="20")
+    shown = {row["name"]: row["value"] for row in rows if row["name"].startswith("fetch_interval")}
+    assert shown == {"fetch_interval.rss": 20}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

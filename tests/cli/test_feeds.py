@@ -110,4 +110,8 @@ def test_import_refuses_what_is_no_list(headwater: Headwater, tmp_path: Path) ->
     (tmp_path / "feed.xml").write_bytes(FEED)
     assert "not an OPML file" in headwater.refused("import", "feed.xml")
     assert "cannot write" in headwater.refused("export", "no/such/place.opml")
+    (tmp_path / "taken").mkdir()
+    assert "cannot write taken" in headwater.refused("export", "taken")
+    assert "cannot write ." in headwater.refused("export", ".")
+    assert not (tmp_path / "taken.part").exists(), "nothing is left behind"
     assert json.loads(headwater.ok("source", "list", "--json")) == []

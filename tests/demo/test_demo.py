@@ -1,16 +1,22 @@
 """The demo: a dozen lively sources in every format, collected and shown, and nothing left behind."""
 
+import asyncio
 import re
 import signal
+import socket
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from starlette.testclient import TestClient
 
+from headwater.config import load_settings
 from headwater.demo.publisher import create_publisher
+from headwater.demo.run import demo_settings, run_demo
 from headwater.demo.sources import DOZEN, WINDOW, DemoSource, many
+from headwater.errors import InputError
 from headwater.formats.feed import parse
 from headwater.formats.sitemap import read_sitemap
 from tests.clock import FakeClock
@@ -56,6 +62,30 @@ def test_unchanged_is_304(clock: FakeClock) -> None:
     assert (again.status_code, again.content) == (304, b"")
     clock.advance(60)
     assert publisher.get(DOZEN[0].path, headers={"If-None-Match": first.headers["etag"]}).status_code == 200
+
+
+def test_the_demo_takes_the_users_settings_but_for_what_it_needs(tmp_path: Path) -> None:
+    environment = {"HEADWATER_PROXY": "http://proxy.example:3128", "HEADWATER_PORT": "0"}
+    own = load_settings(directory=tmp_path, environment=environment)
+    settings = demo_settings(own, tmp_path)
+    assert (settings.proxy, settings.port, settings.data_dir) == (None, 0, tmp_path)
+
+
+async def test_the_publisher_goes_when_the_dashboard_cannot_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        environment = {"HEADWATER_PORT": str(taken.getsockname()[1])}
+        settings = load_settings(directory=tmp_path, environment=environment)
+        with pytest.raises(InputError, match="choose another port"):
+            await run_demo(
+                settings, stopping_on_signals=lambda stop: nullcontext(), on_ready=lambda address: None
+            )
+    assert asyncio.all_tasks() == {asyncio.current_task()}, "nothing goes on publishing"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_whole_demo(tmp_path: Path) -> None:

@@ -26,6 +26,6 @@ def test_overview(store: Store) -> None:
             ],
         )
         seen = read_overview(connection, NOON)
-    assert (seen.sources, seen.failing, seen.due, seen.items) == (3, 1, 1, 3)
+    assert (seen.sources, seen.failing, seen.due) == (3, 1, 1)
     assert (seen.visits, seen.visits_unchanged, seen.visits_failed) == (1, 1, 0)
     assert (seen.activity[0], seen.activity[-1], sum(seen.activity)) == (1, 1, 2)

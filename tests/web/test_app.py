@@ -1,15 +1,18 @@
 """The first page: true numbers, two languages, and nothing a publisher writes can run in it."""
 
+import asyncio
+import re
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from headwater.model import Item
 from headwater.store.database import Store
 from headwater.store.items import ItemChange, write_items
 from headwater.store.sources import add_source
-from headwater.web.app import ago, create_app, http_only
+from headwater.web.app import COUNT_SECONDS, Remembered, create_app, http_only
 from headwater.web.chart import bars
 from tests.clock import NOON, FakeClock
 
@@ -29,12 +32,47 @@ def fill(store: Store, **fields: str) -> None:
         write_items(connection, [(source.id, (ItemChange("new", item, b"k", b"k", (), b"h", NOON),), NOON)])
 
 
-def test_the_page_shows_what_is_there(browser: TestClient, store: Store) -> None:
+def test_the_page_shows_what_is_there(browser: TestClient, store: Store, clock: FakeClock) -> None:
     assert "There are no sources yet" in browser.get("/").text
     fill(store, url="https://one.example/1")
+    clock.advance(COUNT_SECONDS)
     page = browser.get("/").text
     assert '<a href="https://one.example/1" rel="noopener noreferrer nofollow">' in page
     assert "<b>1</b> items" in page
+
+
+def test_a_page_reads_no_contents_and_counts_items_now_and_then(
+    browser: TestClient, store: Store, clock: FakeClock
+) -> None:
+    fill(store, url="https://one.example/1", content="long")
+    asked: list[str] = []
+
+    def listen(connection: object, cursor: object, statement: str, *more: object) -> None:
+        asked.append(statement)
+
+    event.listen(store.engine, "before_cursor_execute", listen)
+    for _ in range(4):
+        browser.get("/live")
+    assert not [each for each in asked if re.search(r"\b(content|summary|extra|config|policy_state)\b", each)]
+    counting = "SELECT count(*) FROM items"
+    assert asked.count(counting) == 1
+    clock.advance(COUNT_SECONDS)
+    browser.get("/live")
+    assert asked.count(counting) == 2
+
+
+async def test_many_viewers_share_one_answer(clock: FakeClock) -> None:
+    asked: list[int] = []
+
+    async def ask() -> int:
+        asked.append(1)
+        await asyncio.sleep(0.01)
+        return len(asked)
+
+    count = Remembered(ask, 5.0, clock)
+    assert await asyncio.gather(*(count() for _ in range(10))) == [1] * 10
+    clock.advance(-60)  # a clock that was set back does not stop the count
+    assert await count() == 2
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "JaVaScRiPt:alert(1)"])
@@ -60,6 +98,7 @@ def test_every_answer_carries_the_content_policy(browser: TestClient) -> None:
         answer = browser.get(path)
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
 
 def test_another_host_name_is_refused(browser: TestClient) -> None:
@@ -68,11 +107,43 @@ def test_another_host_name_is_refused(browser: TestClient) -> None:
     assert browser.get("/", headers={"Host": "localhost:8626"}).status_code == 200
 
 
-def test_times_in_plain_words() -> None:
-    assert ago(NOON - 90, NOON, "en") == "90 s ago"
-    assert ago(NOON - 600, NOON, "en") == "10 min ago"
-    assert ago(NOON + 7200, NOON, "zh") == "2 小时后"
-    assert ago(None, NOON, "en") == "–"
+@pytest.mark.parametrize(
+    ("host", "names"),
+    [
+        ("127.0.0.1", ["127.0.0.1:8626", "localhost", "[::1]:8626"]),
+        ("127.0.0.2", ["127.0.0.2:8626", "127.0.0.2", "localhost:1"]),
+        ("::1", ["[::1]:8626", "[::1]", "localhost:8626"]),
+    ],
+)
+def test_it_answers_under_the_address_it_listens_on(store: Store, host: str, names: list[str]) -> None:
+    browser = TestClient(create_app(store, host=host))
+    for name in names:
+        assert browser.get("/healthz", headers={"Host": name}).status_code == 200, name
+    for name in ("127.0.0.3", "evil.example", "", "[::2]"):
+        refused = browser.get("/healthz", headers={"Host": name})
+        assert refused.status_code == 400, name
+        assert "default-src 'none'" in refused.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("wanted", ["中", "fr", "zh; Domain=x", "zh\r\nX: y", ""])
+def test_a_language_nobody_speaks_is_not_remembered(browser: TestClient, wanted: str) -> None:
+    answer = browser.get("/", params={"language": wanted})
+    assert answer.status_code == 200
+    assert "Newest items" in answer.text
+    assert "set-cookie" not in answer.headers
+
+
+def test_an_error_of_our_own_is_answered_safely(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("hush")
+
+    monkeypatch.setattr("headwater.web.app.read_overview", fail)
+    browser = TestClient(create_app(store), base_url="http://127.0.0.1", raise_server_exceptions=False)
+    answer = browser.get("/")
+    assert answer.status_code == 500
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "hush" not in answer.text
 
 
 def test_only_web_addresses_become_links() -> None:

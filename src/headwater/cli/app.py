@@ -1,7 +1,9 @@
 """The `headwater` command: its global options, its groups, and how every error becomes one line."""
 
+import io
 import logging
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +11,7 @@ import typer
 
 from headwater import __version__
 from headwater.cli import collect, config, demo, feeds, items, serve, source
+from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError
 from headwater.language import translate as t
@@ -35,7 +38,7 @@ app.command("demo", help=t("Try Headwater with a built-in publisher; needs no in
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"headwater {__version__}")
+        say(f"headwater {__version__}")
         raise typer.Exit
 
 
@@ -51,17 +54,21 @@ def set_up(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help=t("A setting, as NAME=VALUE; may be repeated."))
     ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help=t("Show the traceback of an error."))] = False,
+    debug: Annotated[  # used by `run`, which sees every error
+        bool, typer.Option("--debug", help=t("Show the traceback of an error."))
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help=t("Show the version."))
     ] = False,
 ) -> None:
-    context.obj = Session(database=database, config_file=config_file, assignments=setting or [], debug=debug)
+    context.obj = Session(database=database, config_file=config_file, assignments=setting or [])
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line and answer its exit code."""
     debug = "--debug" in arguments
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that has no such letter shows a question mark
     try:
         result = app(arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -79,12 +86,14 @@ def run(arguments: list[str]) -> int:
         return 1
     except HeadwaterError as error:
         if debug:
-            raise
-        _complain(error.render())
+            _show_traceback()
+        else:
+            _complain(error.render())
         return error.exit_code
     except Exception as error:
         if debug:
-            raise
+            _show_traceback()
+            return 1
         logging.getLogger(__name__).debug("unexpected error", exc_info=True)
         _complain(
             t("unexpected {kind}: {problem}; run it again with --debug for the whole story").format(
@@ -96,4 +105,9 @@ def run(arguments: list[str]) -> int:
 
 def _complain(message: str) -> None:
     line = " ".join(message.split())
-    typer.echo(f"{t('error')}: {line}", err=True)
+    say(f"{t('error')}: {line}", error=True)
+
+
+def _show_traceback() -> None:
+    for line in traceback.format_exc().splitlines():
+        say(line, error=True)

@@ -3,21 +3,20 @@
 import asyncio
 import contextlib
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.output import Json, ago, print_json
+from headwater.cli.output import BIGGEST, Json, from_now, print_json, progress_bar, say
 from headwater.cli.session import Session
+from headwater.errors import InputError
 from headwater.language import translate as t
 
 if TYPE_CHECKING:
     from headwater.collect.engine import Tally
     from headwater.store.database import Store
-    from headwater.store.queue import Settlement
 
 
 def collect(
@@ -27,7 +26,11 @@ def collect(
     ] = False,
     source: Annotated[
         list[int] | None,
-        typer.Option(metavar="ID", help=t("Visit this source now, whatever its plan says; may be repeated.")),
+        typer.Option(
+            metavar="ID",
+            max=BIGGEST,
+            help=t("Visit this source now, whatever its plan says; may be repeated."),
+        ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help=t("Visit every source now, due or not."))] = False,
     json: Json = False,
@@ -37,6 +40,8 @@ def collect(
     from headwater.store.sources import get_source, list_sources
 
     session: Session = context.obj
+    if loop + bool(source) + all_ > 1:
+        raise InputError("--loop, --source and --all each say what to visit; give one of them")
     with session.open_store() as store:
         with store.reading() as connection:
             ids = [get_source(connection, source_id).id for source_id in source or []]
@@ -45,8 +50,15 @@ def collect(
             expected = len(ids) or count_due(connection, time.time())
 
         async def work() -> tuple[bool, "Tally"]:
-            with _progress(expected, quiet=json or loop) as on_settled:
-                async with Engine(store, session.settings, on_settled=on_settled) as engine:
+            with progress_bar(t("Visiting"), quiet=json or loop or not expected) as advance:
+
+                def show(tally: "Tally") -> None:
+                    note = t("{count} new items").format(count=tally.items_new)
+                    advance(tally.visits, max(expected, tally.visits), note)  # more may come due meanwhile
+
+                async with Engine(
+                    store, session.settings, on_settled=lambda settlement: show(engine.tally)
+                ) as engine:
                     with stopping_on_signals(engine.stop):
                         if loop:
                             finished = await engine.run()
@@ -65,37 +77,11 @@ def collect(
         raise typer.Exit(1)
 
 
-@contextlib.contextmanager
-def _progress(expected: int, *, quiet: bool) -> Iterator[Callable[["Settlement"], None]]:
-    """A progress bar on the terminal, if there is one and something to show."""
-    if quiet or not expected or not sys.stderr.isatty():
-        yield lambda settlement: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(t("{task.fields[items]} new items")),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(t("Visiting"), total=expected, items=0)
-
-        def on_settled(settlement: "Settlement") -> None:
-            items = progress.tasks[0].fields["items"] + settlement.visit.items_new
-            progress.update(task, advance=1, items=items)
-
-        yield on_settled
-
-
 def _tell(store: "Store", tally: "Tally") -> None:
     for source, message in tally.failures:
-        typer.echo(f"{source.id} {source.name}: {message}", err=True)
+        say(f"{source.id} {source.name}: {message}", error=True)
     if tally.visits:
-        typer.echo(
+        say(
             t(
                 "{visits} visits: {new} new items, {updated} updated, {unchanged} unchanged, {failed} failed"
             ).format(
@@ -112,12 +98,12 @@ def _tell(store: "Store", tally: "Tally") -> None:
     with store.reading() as connection:
         first = next_due_at(connection)
     if first is None:
-        typer.echo(t("There is nothing to visit. Add a source with: headwater source add URL"))
+        say(t("There is nothing to visit. Add a source with: headwater source add URL"))
     else:
-        typer.echo(
+        say(
             t(
                 "Nothing is due; the next visit is {when}. `headwater collect --all` visits everything now."
-            ).format(when=ago(first))
+            ).format(when=from_now(first))
         )
 
 

@@ -1,11 +1,14 @@
 """`headwater config`: the settings in force."""
 
+from collections.abc import Mapping
+
 import typer
 
 from headwater.cli.output import Json, print_json, print_table
 from headwater.cli.session import Session
-from headwater.config import SETTINGS, shown_value
+from headwater.config import INTERVAL_NAME, INTERVAL_VARIABLE, SETTINGS, shown_value
 from headwater.language import translate as t
+from headwater.wording import NOTHING
 
 
 def config(context: typer.Context, json: Json = False) -> None:
@@ -23,13 +26,13 @@ def config(context: typer.Context, json: Json = False) -> None:
     ]
     rows += [
         {
-            "name": f"fetch_interval.{type_name}",
+            "name": INTERVAL_NAME + type_name,
             "value": minutes,
-            "origin": settings.origins[f"fetch_interval.{type_name}"],
-            "environment": f"FETCH_INTERVAL_{type_name.upper().replace('.', '_')}",
+            "origin": settings.origins[INTERVAL_NAME + type_name],
+            "environment": INTERVAL_VARIABLE + type_name.upper().replace(".", "_"),
             "help": "Minutes between visits to sources of this type.",
         }
-        for type_name, minutes in settings.fetch_intervals.items()
+        for type_name, minutes in _in_force(settings.fetch_intervals).items()
     ]
     if json:
         print_json(rows)
@@ -39,7 +42,7 @@ def config(context: typer.Context, json: Json = False) -> None:
         (
             (
                 row["name"],
-                "-" if row["value"] in (None, []) else row["value"],
+                NOTHING if row["value"] in (None, []) else row["value"],
                 t(str(row["origin"])),
                 row["environment"],
                 t(str(row["help"])),
@@ -48,3 +51,12 @@ def config(context: typer.Context, json: Json = False) -> None:
         ),
         empty="",
     )
+
+
+def _in_force(intervals: Mapping[str, float]) -> dict[str, float]:
+    """Of the names that mean one type, only the last: the others are overruled."""
+    from headwater.collectors.types import find_type, intervals_by_type
+
+    intervals_by_type(intervals, {})  # complains of a misspelt type
+    last = {find_type(spelling).name: spelling for spelling in intervals}
+    return {spelling: intervals[spelling] for spelling in last.values()}

@@ -4,6 +4,7 @@ import asyncio
 
 import typer
 
+from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.language import translate as t
 
@@ -16,8 +17,8 @@ def demo(context: typer.Context) -> None:
     session.log_to_terminal()
 
     def on_ready(address: str) -> None:
-        typer.echo(t("A dozen sources are being collected. See them at {address}").format(address=address))
-        typer.echo(t("Ctrl-C ends the demo and removes what it stored."))
+        say(t("A dozen sources are being collected. See them at {address}").format(address=address))
+        say(t("Ctrl-C ends the demo and removes what it stored."))
 
     finished = asyncio.run(
         run_demo(session.settings, stopping_on_signals=stopping_on_signals, on_ready=on_ready)

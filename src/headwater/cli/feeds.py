@@ -1,6 +1,7 @@
 """`headwater parse`, `discover`, `import` and `export`: reading, finding and moving feeds."""
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections import Counter
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.output import Json, print_json, print_table, progress_bar
+from headwater.cli.output import Json, escaped, print_json, print_table, progress_bar, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
+from headwater.wording import NOTHING
 
 if TYPE_CHECKING:
+    from headwater.config import Settings
     from headwater.formats.feed import Feed
 
 
@@ -28,8 +31,9 @@ def parse(
     from headwater.formats.feed import parse as parse_feed
 
     session: Session = context.obj
+    settings = session.settings
     if place.lower().startswith(("http://", "https://")):
-        feed = asyncio.run(_fetch_feed(session, place))
+        feed = asyncio.run(_fetch_feed(settings, place))
     else:
         feed = parse_feed(_read(place))
     if json:
@@ -43,14 +47,14 @@ def parse(
         t("Items"): len(feed.entries),
     }
     for name, value in facts.items():
-        typer.echo(f"{name}: {'-' if value in (None, '') else value}")
+        say(f"{name}: {NOTHING if value in (None, '') else value}")
     for note in feed.notes:
-        typer.echo(f"{t('Note')}: {note}")
+        say(f"{t('Note')}: {note}")
     print_table(
         (t("Published"), t("Title"), t("Address"), t("Text")),
         (
             (
-                (entry.published or entry.updated or "-"),
+                (entry.published or entry.updated or NOTHING),
                 entry.title,
                 entry.link,
                 t("{count} characters").format(count=len(entry.content or entry.summary or "")),
@@ -61,12 +65,12 @@ def parse(
     )
 
 
-async def _fetch_feed(session: Session, url: str) -> "Feed":
+async def _fetch_feed(settings: "Settings", url: str) -> "Feed":
     from headwater.collect.surroundings import make_fetcher
     from headwater.fetch.message import Request
     from headwater.formats.feed import parse as parse_feed
 
-    async with make_fetcher(session.settings) as fetcher:
+    async with make_fetcher(settings) as fetcher:
         response = await fetcher.get(Request(url))
     return parse_feed(response.body, url=response.url, content_type=response.content_type)
 
@@ -117,15 +121,15 @@ def import_(
     session: Session = context.obj
     data = _read(file)
     with session.open_store() as store, progress_bar(t("Importing"), quiet=json) as advance:
-        report = import_opml(store, data, time.time(), advance)
+        report = import_opml(store, data, time.time(), lambda done, total: advance(done, total, ""))
     counts = Counter(entry.outcome for entry in report)
     if json:
         print_json(report)
         return
     for entry in report:
         if entry.outcome != "added":
-            typer.echo(f"{entry.title or entry.url}: {entry.reason}", err=True)
-    typer.echo(
+            say(f"{entry.title or entry.url}: {entry.reason}", error=True)
+    say(
         t("{added} added, {known} known already, {rejected} rejected").format(
             added=counts["added"], known=counts["known"], rejected=counts["rejected"]
         )
@@ -145,13 +149,15 @@ def export(
     with session.open_store() as store, store.reading() as connection:
         document = export_opml(list_sources(connection), time.time())
     if file is None:
-        sys.stdout.buffer.write(document)
+        sys.stdout.buffer.write(escaped(document.decode(), "&#x{:x};").encode())
         return
+    beside = file.with_name(file.name + ".part") if file.name else file
     try:
-        beside = file.with_name(file.name + ".part")
         beside.write_bytes(document)
         beside.replace(file)  # whole or not at all, whatever happens meanwhile
     except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
         raise InputError("cannot write {path}: {problem}", path=file, problem=error.strerror) from None
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.cli.output import Json, ago, iso, print_json, print_table
+from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table
 from headwater.cli.session import Session
 from headwater.language import translate as t
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 def items(
     context: typer.Context,
-    source: Annotated[int | None, typer.Option(metavar="ID", help=t("Only this source's."))] = None,
-    limit: Annotated[int, typer.Option(min=1, help=t("How many, newest first."))] = 50,
+    source: Annotated[
+        int | None, typer.Option(metavar="ID", max=BIGGEST, help=t("Only this source's."))
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=BIGGEST, help=t("How many, newest first."))] = 50,
     json: Json = False,
 ) -> None:
     from headwater.store.items import list_items
@@ -32,7 +34,13 @@ def items(
     print_table(
         ("ID", t("When"), t("Source"), t("Title"), t("Address")),
         (
-            (item.id, ago(item.published_at or item.first_seen_at), item.source_name, item.title, item.url)
+            (
+                item.id,
+                from_now(item.published_at or item.first_seen_at),
+                item.source_name,
+                item.title,
+                item.url,
+            )
             for item in found
         ),
         empty=t("Nothing was collected yet. Run: headwater collect"),

@@ -1,6 +1,11 @@
-"""How commands print: tables for people, JSON for machines, times and sizes in plain words."""
+"""How commands print: lines and tables for people, JSON for machines, times and sizes in plain words.
+
+Nothing a publisher wrote reaches a terminal raw: everything for people passes through `printable`.
+"""
 
 import contextlib
+import logging
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,12 +16,54 @@ import orjson
 import typer
 
 from headwater.language import translate as t
+from headwater.wording import ago
+
+BIGGEST = 2**63 - 1  # the largest number a database keeps
 
 Json = Annotated[bool, typer.Option("--json", help=t("Print JSON."))]
 
+_LINE_ENDS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
+# What a terminal obeys instead of showing: control characters (escape sequences begin with one) and those that
+# turn the direction of writing round, so that a line reads as something else than it is.
+_OBEYED = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """`text` as one line that a terminal shows and does not obey."""
+    return _SURROGATES.sub("\ufffd", _OBEYED.sub("", _LINE_ENDS.sub(" ", text)))
+
+
+def say(text: str, *, error: bool = False) -> None:
+    """Print one line for people."""
+    typer.echo(printable(text), err=error)
+
+
+def escaped(document: str, form: str) -> str:
+    """A document for machines with what a terminal obeys written as escapes: it means the same."""
+    return _OBEYED.sub(
+        lambda found: found[0] if found[0] in "\t\n\r" else form.format(ord(found[0])), document
+    )
+
 
 def print_json(data: Any) -> None:
-    typer.echo(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode())
+    # As bytes: JSON is UTF-8, whatever the terminal speaks.
+    typer.echo(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode(), "\\u{:04x}").encode())
+
+
+class PrintableFormatter(logging.Formatter):
+    """Log lines: a record is one line, and a traceback keeps its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
+        return printable(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        return printable_lines(super().formatException(ei))
+
+
+def printable_lines(text: str) -> str:
+    """Many lines, each `printable`."""
+    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
@@ -28,26 +75,33 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty:
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         # Text, not markup: what a publisher writes in brackets is not ours to interpret.
-        table.add_row(*(Text("" if value is None else str(value)) for value in row))
+        table.add_row(*(Text("" if value is None else printable(str(value))) for value in row))
     console = Console(width=None if _is_terminal() else 200)
     if table.row_count:
         console.print(table)
     else:
-        typer.echo(empty)
+        say(empty)
 
 
 @contextlib.contextmanager
-def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on the terminal, if there is one: call what it gives with (done, total)."""
+def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on the terminal, if there is one: call what it gives with (done, total, note)."""
     if quiet or not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield lambda done, total, note: None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=None, note="")
+        yield lambda done, total, note: progress.update(task, completed=done, total=total, note=note)
 
 
 def _is_terminal() -> bool:
@@ -61,17 +115,6 @@ def iso(at: float | None) -> str | None:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def ago(at: float | None, now: float | None = None) -> str:
+def from_now(at: float | None) -> str:
     """A time for people: how long ago, or in how long."""
-    if at is None:
-        return "-"
-    seconds = (now if now is not None else time.time()) - at
-    size = duration(abs(seconds))
-    return (t("{time} ago") if seconds >= 0 else t("in {time}")).format(time=size)
-
-
-def duration(seconds: float) -> str:
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {t(unit)}"
-    return f"{seconds:.0f} {t('s')}"
+    return ago(at, time.time())

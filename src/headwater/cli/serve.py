@@ -4,6 +4,7 @@ import asyncio
 
 import typer
 
+from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.language import translate as t
 
@@ -19,9 +20,7 @@ def serve(context: typer.Context) -> None:
                 store,
                 session.settings,
                 stopping_on_signals=stopping_on_signals,
-                on_ready=lambda address: typer.echo(
-                    t("The dashboard is at {address}").format(address=address)
-                ),
+                on_ready=lambda address: say(t("The dashboard is at {address}").format(address=address)),
             )
         )
     if not finished:

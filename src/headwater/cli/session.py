@@ -6,8 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwater.cli.output import PrintableFormatter
 from headwater.config import Settings, load_settings
 from headwater.errors import SettingError
+from headwater.language import choose_language
 
 if TYPE_CHECKING:
     from headwater.store.database import Store
@@ -18,10 +20,10 @@ class Session:
     database: str | None = None
     config_file: Path | None = None
     assignments: list[str] = field(default_factory=list)
-    debug: bool = False
 
     @cached_property
     def settings(self) -> Settings:
+        """All settings. From the first use on, messages are in the language they ask for."""
         overrides: dict[str, Any] = {}
         for assignment in self.assignments:
             name, equals, value = assignment.partition("=")
@@ -30,7 +32,9 @@ class Session:
             overrides[name.strip()] = value.strip()
         if self.database is not None:
             overrides["database_url"] = self.database
-        return load_settings(toml_file=self.config_file, overrides=overrides)
+        settings = load_settings(toml_file=self.config_file, overrides=overrides)
+        choose_language(settings.language)
+        return settings
 
     def open_store(self) -> "Store":
         from headwater.collectors.types import intervals_by_type
@@ -41,7 +45,7 @@ class Session:
         return Store.open(self.settings.database)
 
     def log_to_terminal(self) -> None:
-        logging.basicConfig(
-            level=self.settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-        )
+        handler = logging.StreamHandler()
+        handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=self.settings.log_level.upper(), handlers=[handler])
         logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -7,15 +7,16 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from headwater.cli.output import Json, ago, iso, print_json, print_table
+from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
 from headwater.model import Source
+from headwater.wording import NOTHING
 
 app = typer.Typer(no_args_is_help=True, help=t("Add, list, pause, resume and remove sources."))
 
-Id = Annotated[int, typer.Argument(metavar="ID", help=t("The source's number, as listed."))]
+Id = Annotated[int, typer.Argument(metavar="ID", max=BIGGEST, help=t("The source's number, as listed."))]
 
 
 @app.command(help=t("Add a source. It is visited at once; if that fails, nothing is stored."))
@@ -40,7 +41,7 @@ def add(
     from headwater.collect.surroundings import make_fetcher, read_surroundings
 
     session: Session = context.obj
-    wanted = read_new_source(url, type_name, _read_assignments(config or []), name, folder)
+    wanted = read_new_source(url, type_name, _read_assignments(config or [], type_name), name, folder)
     with session.open_store() as store:
 
         async def visit() -> Source:
@@ -55,13 +56,11 @@ def add(
     if json:
         print_json(source_as_json(added))
     elif added.last_fetched_at is None:
-        typer.echo(
-            t("added source {id}: {name}; the collector visits it next").format(id=added.id, name=added.name)
-        )
+        say(t("added source {id}: {name}; the collector visits it next").format(id=added.id, name=added.name))
     else:
-        typer.echo(
+        say(
             t("added source {id}: {name}; next visit {when}").format(
-                id=added.id, name=added.name, when=ago(added.next_fetch_at)
+                id=added.id, name=added.name, when=from_now(added.next_fetch_at)
             )
         )
 
@@ -94,8 +93,8 @@ def list_(context: typer.Context, json: Json = False) -> None:
                 source.type,
                 t(_state(source)),
                 source.fetch_count,
-                ago(source.last_fetched_at),
-                ago(source.next_fetch_at) if source.schedule_enabled else "-",
+                from_now(source.last_fetched_at),
+                from_now(source.next_fetch_at) if source.schedule_enabled else NOTHING,
                 source.last_error,
             )
             for source in found
@@ -145,7 +144,7 @@ def remove(context: typer.Context, source_id: Id, json: Json = False) -> None:
     if json:
         print_json(source_as_json(removed))
     else:
-        typer.echo(t("removed source {id}: {name}").format(id=removed.id, name=removed.name))
+        say(t("removed source {id}: {name}").format(id=removed.id, name=removed.name))
 
 
 def _switch(session: Session, source_id: int, enabled: bool, message: str, json: bool) -> None:
@@ -156,20 +155,21 @@ def _switch(session: Session, source_id: int, enabled: bool, message: str, json:
     if json:
         print_json(source_as_json(source))
     else:
-        typer.echo(message.format(id=source.id, name=source.name))
+        say(message.format(id=source.id, name=source.name))
 
 
-def _read_assignments(assignments: list[str]) -> dict[str, Any]:
-    """KEY=VALUE pairs; a value that is JSON is taken as such, any other as text."""
+def _read_assignments(assignments: list[str], type_name: str) -> dict[str, Any]:
+    """KEY=VALUE pairs; where a key takes something else than text, a value that is JSON is taken as such."""
+    from headwater.collectors.base import read_text
+    from headwater.collectors.types import config_model_of
+
+    model = config_model_of(type_name)
     config: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals:
             raise InputError("--config {text} is not KEY=VALUE", text=assignment)
-        try:
-            config[key.strip()] = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            config[key.strip()] = value
+        config[key.strip()] = read_text(model, key.strip(), value)
     return config
 
 
@@ -180,13 +180,14 @@ def _state(source: Source) -> str:
 def source_as_json(source: Source) -> dict[str, Any]:
     """A source as programs read it. Secrets in its config are starred out."""
     from headwater.collectors.base import shown_config
+    from headwater.collectors.types import config_model_of
 
     return {
         "id": source.id,
         "name": source.name,
         "type": source.type,
         "url": source.url,
-        "config": shown_config(source.config),
+        "config": shown_config(source.config, config_model_of(source.type)),
         "folder": source.folder,
         "is_active": source.is_active,
         "schedule_enabled": source.schedule_enabled,

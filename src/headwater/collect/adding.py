@@ -5,21 +5,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sqlalchemy import Connection
 
 from headwater.collect.decide import candidates
 from headwater.collect.surroundings import Surroundings
 from headwater.collect.visit import successful_settlement, too_slow
-from headwater.collectors.base import Collector, Harvest, SourceConfig, read_config
-from headwater.collectors.types import SourceType, collector_of, find_type
+from headwater.collectors.base import Collector, Harvest, read_config
+from headwater.collectors.types import SourceType, collector_of, config_model_of, find_type
 from headwater.errors import InputError, ParseError, VisitError
 from headwater.model import Source
+from headwater.store.bulk import storable
 from headwater.store.queue import claim_sources, settle
 from headwater.store.sources import add_source, refuse_duplicate
 
+MAX_URL_BYTES = 2_000  # what every database can keep in an index, and more than any address in use
 _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_NEVER_IN_A_URL = re.compile(r"[\s\x00-\x20\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,15 @@ def read_new_source(
     name: str | None = None,
     folder: str | None = None,
 ) -> NewSource:
-    """Check what a user gave; InputError names what is wrong."""
+    """Check what a user gave; InputError names what is wrong.
+
+    Credentials in the address move to the config, where secrets are kept; what the config says already wins.
+    """
     source_type = find_type(type_name)
-    collector = collector_of(source_type.name)
-    read_config(collector.config_model if collector else SourceConfig, config or {}, source_type.name)
-    return NewSource(read_url(url), source_type, dict(config or {}), name, folder)
+    url, credentials = split_credentials(read_url(url))
+    config = {**credentials, **(config or {})}
+    read_config(config_model_of(source_type.name), config, source_type.name)
+    return NewSource(url, source_type, config, name, folder)
 
 
 async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
@@ -93,12 +100,12 @@ async def _first_visit(wanted: NewSource, collector: Collector, world: Surroundi
 def _add(connection: Connection, wanted: NewSource, now: float, title: str | None = None) -> Source:
     return add_source(
         connection,
-        name=wanted.name or title or urlsplit(wanted.url).netloc,
+        name=storable(wanted.name or title) or urlsplit(wanted.url).hostname or wanted.url,
         type=wanted.type.name,
         url=wanted.url,
         now=now,
         config=wanted.config,
-        folder=wanted.folder,
+        folder=storable(wanted.folder),
     )
 
 
@@ -114,6 +121,36 @@ def read_url(text: str) -> str:
         valid = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         valid = False
-    if not valid or any(character.isspace() for character in text):
-        raise InputError("{url} is not an address of the web; it starts with http:// or https://", url=text)
+    if not valid or _NEVER_IN_A_URL.search(text):
+        raise InputError(
+            "{url} is not an address of the web; it starts with http:// or https://",
+            url=without_userinfo(text),
+        )
+    if (length := len(text.encode())) > MAX_URL_BYTES:
+        raise InputError(
+            "{url}… is too long for an address: {length} bytes, where {limit} are allowed",
+            url=without_userinfo(text)[:80],
+            length=length,
+            limit=MAX_URL_BYTES,
+        )
     return text
+
+
+def split_credentials(url: str) -> tuple[str, dict[str, str]]:
+    """An address that `read_url` accepted without its user name and password, and these as keys of a config."""
+    parts = urlsplit(url)
+    userinfo, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    user, colon, password = userinfo.partition(":")
+    credentials = {"user": unquote(user)} if userinfo else {}
+    if colon:
+        credentials["password"] = unquote(password)
+    return urlunsplit(parts._replace(netloc=host)), credentials
+
+
+def without_userinfo(text: str) -> str:
+    """What somebody gave as an address, as it may be shown: nothing that can be a password is in it."""
+    return re.sub(
+        r"\A([a-z][a-z0-9+.-]*://)?([^/]*|[^/:]*:.*)@", r"\1", text, flags=re.IGNORECASE | re.DOTALL
+    )

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from headwater.collect.adding import add_unvisited, read_new_source
+from headwater.collect.adding import add_unvisited, read_new_source, without_userinfo
 from headwater.errors import InputError
 from headwater.formats.opml import Outline, read_opml, write_opml
 from headwater.language import translate
 from headwater.model import Source
-from headwater.store.database import Store
+from headwater.store.database import Store, first_line
 
 CHUNK = 200
 
@@ -35,7 +36,7 @@ def import_opml(
     """Add every feed of an OPML file, unvisited and first in line. One bad entry stops no other."""
     opml = read_opml(data)
     report = [
-        Imported(bad.title, bad.url, bad.folder, "rejected", reason=translate(bad.reason))
+        Imported(bad.title, without_userinfo(bad.url), bad.folder, "rejected", reason=translate(bad.reason))
         for bad in opml.rejected
     ]
     for start in range(0, len(opml.outlines), CHUNK):
@@ -47,16 +48,22 @@ def import_opml(
 
 
 def _import(connection: Connection, outline: Outline, now: float) -> Imported:
+    url = without_userinfo(outline.url)
     try:
         wanted = read_new_source(
             outline.url, outline.type or "rss.feed", name=outline.title or None, folder=outline.folder
         )
     except InputError as error:
-        return Imported(outline.title, outline.url, outline.folder, "rejected", reason=error.render())
+        return Imported(outline.title, url, outline.folder, "rejected", reason=error.render())
     try:
-        source = add_unvisited(connection, wanted, now)
+        with connection.begin_nested():  # an entry that cannot be stored takes no other with it
+            source = add_unvisited(connection, wanted, now)
     except InputError as error:
-        return Imported(outline.title, outline.url, outline.folder, "known", reason=error.render())
+        return Imported(outline.title, url, outline.folder, "known", reason=error.render())
+    except DBAPIError as error:
+        if isinstance(error, OperationalError | InterfaceError):
+            raise  # the database itself is in trouble, not this entry
+        return Imported(outline.title, url, outline.folder, "rejected", reason=first_line(error.orig))
     return Imported(source.name, source.url, source.folder, "added", source_id=source.id)
 
 

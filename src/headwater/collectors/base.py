@@ -3,39 +3,85 @@
 A collector knows its service and nothing else: not the database, not the schedule, not the other collectors.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from types import UnionType
+from typing import Any, Final, Protocol, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from headwater.errors import InputError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Auth, BasicAuth, BearerAuth, Request, Response
 from headwater.model import Hints, Item, Json, Source, SourceMetadata, Validators
 
+# For `Field(json_schema_extra=SECRET)`: the value is in no output, message or log.
+SECRET: Final[dict[str, JsonValue]] = {"secret": True}
+_LOOKS_SECRET = re.compile(
+    r"pass|pwd|secret|token|cookie|credential|key(?!word)|auth(?!or(?!i))", re.IGNORECASE
+)
+
 
 class SourceConfig(BaseModel):
-    """The keys every source's config may have. A collector with more of its own extends it."""
+    """The keys every source's config may have. A collector with more of its own extends it.
+
+    A key that can hold a secret says so with `json_schema_extra=SECRET`; one whose name looks like it is taken for one.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     fetch_interval_minutes: float | None = Field(
         default=None, ge=0.01, le=525_600, description="Minutes between visits, instead of the type's."
     )
-    headers: dict[str, str] = Field(default_factory=dict, description="Request headers to add.")
-    cookies: dict[str, str] = Field(default_factory=dict, description="Cookies to send.")
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="Request headers to add.", json_schema_extra=SECRET
+    )
+    cookies: dict[str, str] = Field(
+        default_factory=dict, description="Cookies to send.", json_schema_extra=SECRET
+    )
     user: str | None = Field(default=None, description="User name for basic authentication.")
-    password: str | None = Field(default=None, description="Password for basic authentication.")
-    bearer_token: str | None = Field(default=None, description="Token for bearer authentication.")
-    proxy: str | None = Field(default=None, description="An HTTP proxy for this source alone.")
+    password: str | None = Field(
+        default=None, description="Password for basic authentication.", json_schema_extra=SECRET
+    )
+    bearer_token: str | None = Field(
+        default=None, description="Token for bearer authentication.", json_schema_extra=SECRET
+    )
+    proxy: str | None = Field(
+        default=None, description="An HTTP proxy for this source alone.", json_schema_extra=SECRET
+    )
 
 
-SECRET_KEYS = frozenset({"headers", "cookies", "password", "bearer_token", "proxy"})
+def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
+    """Whether the value of `key` must not be shown: its field says so, or its name does."""
+    field = model.model_fields.get(key)
+    extra = field.json_schema_extra if field else None
+    marked = extra.get("secret") if isinstance(extra, dict) else None
+    return bool(_LOOKS_SECRET.search(key)) if marked is None else bool(marked)
 
 
-def shown_config(config: Json) -> dict[str, Any]:
+def shown_config(config: Json, model: type[SourceConfig] = SourceConfig) -> dict[str, Any]:
     """A config as it may be shown: whatever can hold a secret is starred out."""
-    return {key: "***" if key in SECRET_KEYS and value else value for key, value in config.items()}
+    return {key: "***" if is_secret(key, model) and value else _shown(value) for key, value in config.items()}
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return shown_config(value)
+    return [_shown(each) for each in value] if isinstance(value, list) else value
+
+
+def read_text(model: type[SourceConfig], key: str, text: str) -> Any:
+    """The value that `text` means for a key: itself where the key takes text, else what it is as JSON."""
+    field = model.model_fields.get(key)
+    kinds = get_args(field.annotation) if field and get_origin(field.annotation) in (Union, UnionType) else ()
+    if field is not None and str in (field.annotation, *kinds):
+        return text
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
 
 
 def request_for(source: Source, config: SourceConfig, url: str | None = None) -> Request:
@@ -107,10 +153,12 @@ def read_config(model: type[SourceConfig], config: Json, type_name: str) -> Sour
                 key=key,
                 known=", ".join(sorted(model.model_fields)),
             ) from None
+        # Without a key the whole config is wrong, and all of it would be shown.
+        hidden = not first["loc"] or any(is_secret(str(part), model) for part in first["loc"])
         raise InputError(
             "config of {type}: {key} = {value} is wrong: {problem}",
             type=type_name,
-            key=key,
-            value=first["input"],
+            key=key or "*",
+            value="***" if hidden else _shown(first["input"]),
             problem=first["msg"],
         ) from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from headwater.errors import InputError, SettingError
 
 if TYPE_CHECKING:
-    from headwater.collectors.base import Collector
+    from headwater.collectors.base import Collector, SourceConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,17 @@ def collector_of(type_name: str) -> "Collector | None":
     module, _, name = place.partition(":")
     collector: Collector = getattr(import_module(module), name)()
     return collector
+
+
+def config_model_of(type_name: str) -> "type[SourceConfig]":
+    """What a source of this type takes in its config; the keys of every source where there is no collector."""
+    from headwater.collectors.base import SourceConfig
+
+    try:
+        collector = collector_of(type_name)
+    except InputError:  # stored by a Headwater that knows more types
+        return SourceConfig
+    return collector.config_model if collector else SourceConfig
 
 
 def intervals_by_type(configured: Mapping[str, float], stored: Mapping[str, float]) -> dict[str, float]:

@@ -31,18 +31,19 @@ async def run_demo(
         serve_app(create_publisher(DOZEN, start_at=time.time()), listener, publisher_gone)
     )
     base = address_of(listener).rstrip("/")
-    with tempfile.TemporaryDirectory(prefix="headwater-demo-") as directory:
-        settings = demo_settings(settings, Path(directory))
-        with Store.open(settings.database) as store:
-            with store.writing() as connection:
-                for source in DOZEN:
-                    add_unvisited(connection, demo_source(source, base), time.time())
-            finished = await serve(
-                store, settings, stopping_on_signals=stopping_on_signals, on_ready=on_ready
-            )
-    publisher_gone.set()
-    await publishing
-    return finished
+    try:
+        with tempfile.TemporaryDirectory(prefix="headwater-demo-") as directory:
+            settings = demo_settings(settings, Path(directory))
+            with Store.open(settings.database) as store:
+                with store.writing() as connection:
+                    for source in DOZEN:
+                        add_unvisited(connection, demo_source(source, base), time.time())
+                return await serve(
+                    store, settings, stopping_on_signals=stopping_on_signals, on_ready=on_ready
+                )
+    finally:
+        publisher_gone.set()
+        await publishing
 
 
 def demo_settings(settings: Settings, directory: Path) -> Settings:
@@ -52,6 +53,7 @@ def demo_settings(settings: Settings, directory: Path) -> Settings:
         database_url=None,
         data_dir=directory,
         allow_hosts=("127.0.0.1",),
+        proxy=None,  # which could not reach this machine's loopback
         host_concurrency=20,
         host_spacing_seconds=0.0,
         collector_tick=1.0,

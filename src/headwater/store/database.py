@@ -150,6 +150,7 @@ def _sqlite_engine(url: URL) -> Engine:
         ) from None
     engine = create_engine(
         url,
+        hide_parameters=True,
         connect_args={
             "timeout": SQLITE_BUSY_SECONDS,
             "isolation_level": None,  # we say BEGIN ourselves, see below
@@ -175,7 +176,9 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def _postgres_engine(url: URL) -> Engine:
-    return create_engine(url, pool_size=POSTGRES_THREADS, max_overflow=4, pool_pre_ping=True)
+    return create_engine(
+        url, hide_parameters=True, pool_size=POSTGRES_THREADS, max_overflow=4, pool_pre_ping=True
+    )
 
 
 # Connection lost, deadlock or serialisation, no resources, shutting down, and read-only after a failover.

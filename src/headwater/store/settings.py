@@ -5,10 +5,9 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, select
 
+from headwater.config import INTERVAL_NAME
 from headwater.store.bulk import insert_rows
 from headwater.store.tables import settings
-
-INTERVAL_PREFIX = "fetch_interval."
 
 
 def get_setting(connection: Connection, key: str) -> Any | None:
@@ -29,6 +28,6 @@ def set_setting(connection: Connection, key: str, value: Any, now: float) -> Non
 def interval_settings(connection: Connection) -> dict[str, float]:
     """Minutes between visits by type, as set in the database."""
     rows = connection.execute(
-        select(settings.c.key, settings.c.value).where(settings.c.key.startswith(INTERVAL_PREFIX))
+        select(settings.c.key, settings.c.value).where(settings.c.key.startswith(INTERVAL_NAME))
     )
-    return {row.key.removeprefix(INTERVAL_PREFIX): float(orjson.loads(row.value)) for row in rows}
+    return {row.key.removeprefix(INTERVAL_NAME): float(orjson.loads(row.value)) for row in rows}

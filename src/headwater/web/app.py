@@ -3,13 +3,14 @@
 Nothing a publisher wrote reaches a page unescaped, and links lead only to http and https.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -17,10 +18,11 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from headwater import __version__
 from headwater.language import Language, preferred_language, translate
 from headwater.store.database import Store
-from headwater.store.items import list_items
+from headwater.store.items import count_items
+from headwater.store.listing import first_sources, newest_items
 from headwater.store.overview import read_overview
-from headwater.store.sources import list_sources
 from headwater.web.chart import bars
+from headwater.wording import NOTHING, ago
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -30,22 +32,26 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",  # no other page may load what is here
 }
 LANGUAGE_COOKIE = "headwater_language"
 LISTED_SOURCES = 200
 LISTED_ITEMS = 40
+COUNT_SECONDS = 5.0  # for which a number that is dear to count is good enough
 
 
-def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastAPI:
-    """The application on one store."""
+def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], float] = time.time) -> FastAPI:
+    """The application on one store, listening on `host`."""
     app = FastAPI(title="Headwater", version=__version__, docs_url=None, redoc_url=None)
     # Without this, a hostile page could reach us under a name of its own that resolves to loopback.
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", "[::1]"])
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed_hosts(host))
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static")
     pages = Environment(
         loader=PackageLoader("headwater.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     pages.filters["http_only"] = http_only
+
+    item_count = Remembered(lambda: store.read(count_items), COUNT_SECONDS, clock)
 
     @app.middleware("http")
     async def secure(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -53,6 +59,11 @@ def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastA
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return response
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> PlainTextResponse:
+        """An error of our own passes by the middleware above; the server logs it after this answer."""
+        return PlainTextResponse("Internal Server Error", status_code=500, headers=HEADERS)
 
     async def overview(request: Request) -> dict[str, Any]:
         now = clock()
@@ -66,15 +77,17 @@ def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastA
             "chart": bars(
                 numbers.activity, title=translate("Items published each minute, last hour", language)
             ),
-            "sources": await store.read(list_sources, limit=LISTED_SOURCES),
-            "items": await store.read(list_items, limit=LISTED_ITEMS),
+            "item_count": await item_count(),
+            "sources": await store.read(first_sources, limit=LISTED_SOURCES),
+            "items": await store.read(newest_items, limit=LISTED_ITEMS),
+            "nothing": NOTHING,
             "ago": lambda at: ago(at, now, language),
         }
 
     @app.get("/", response_class=HTMLResponse)
     async def home(request: Request) -> HTMLResponse:
         response = HTMLResponse(pages.get_template("home.html").render(await overview(request)))
-        if wanted := request.query_params.get("language"):
+        if wanted := known_language(request.query_params.get("language")):
             response.set_cookie(LANGUAGE_COOKIE, wanted, samesite="lax", httponly=True, max_age=31_536_000)
         return response
 
@@ -90,26 +103,48 @@ def create_app(store: Store, *, clock: Callable[[], float] = time.time) -> FastA
     return app
 
 
+class Remembered:
+    """A number that is asked for at most every so many seconds, by however many viewers."""
+
+    def __init__(self, ask: Callable[[], Awaitable[int]], seconds: float, clock: Callable[[], float]) -> None:
+        self._ask = ask
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._last: tuple[float, int] | None = None
+
+    async def __call__(self) -> int:
+        async with self._lock:  # those who come while it is asked wait for the answer
+            if self._last is None or not 0 <= self._clock() - self._last[0] < self._seconds:
+                self._last = self._clock(), await self._ask()
+            return self._last[1]
+
+
+def allowed_hosts(host: str) -> list[str]:
+    """The names under which a browser on this machine finds us; `host` is the one we were told to listen on."""
+    return ["127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host]
+
+
 def page_language(request: Request) -> Language:
     """The language asked for by the switch, else remembered, else the browser's."""
-    for wanted in (request.query_params.get("language"), request.cookies.get(LANGUAGE_COOKIE)):
-        if wanted in ("en", "zh"):
-            return "zh" if wanted == "zh" else "en"
-    return preferred_language(request.headers.get("accept-language", ""))
+    return (
+        known_language(request.query_params.get("language"))
+        or known_language(request.cookies.get(LANGUAGE_COOKIE))
+        or preferred_language(request.headers.get("accept-language", ""))
+    )
+
+
+def known_language(text: str | None) -> Language | None:
+    """`text` if it is one of our languages."""
+    match text:
+        case "en":
+            return "en"
+        case "zh":
+            return "zh"
+        case _:
+            return None
 
 
 def http_only(url: str | None) -> str | None:
     """`url` if it is a web address: a link a publisher wrote may be anything."""
     return url if url and url.lower().startswith(("http://", "https://")) else None
-
-
-def ago(at: float | None, now: float, language: Language) -> str:
-    """A time in plain words: how long ago, or in how long."""
-    if at is None:
-        return "–"
-    seconds = abs(now - at)
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        if seconds >= 2 * length or unit == "s":
-            size = f"{seconds / length:.0f} {translate(unit, language)}"
-            break
-    return translate("{time} ago" if now >= at else "in {time}", language).format(time=size)

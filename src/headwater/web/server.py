@@ -26,20 +26,21 @@ class _Server(uvicorn.Server):
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, or one clear line why not."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port))
-        listener.listen(128)  # from here on callers wait in line, even before anybody answers
-    except OSError as error:
-        listener.close()
+        with contextlib.ExitStack() as undo:
+            listener = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(128)  # from here on callers wait in line, even before anybody answers
+            undo.pop_all()
+            return listener
+    except OSError as error:  # the port is taken, or this machine has no such address
         raise InputError(
             "cannot listen on {host}:{port}: {problem}; choose another port with HEADWATER_PORT",
-            host=host,
+            host=f"[{host}]" if ":" in host else host,
             port=port,
-            problem=error.strerror,
+            problem=error.strerror or error,
         ) from None
-    return listener
 
 
 def address_of(listener: socket.socket) -> str:
@@ -51,7 +52,12 @@ async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Even
     """Answer requests until `stopped`."""
     server = _Server(
         uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=5
+            app,
+            log_config=None,  # its lines go where all others go, in the same form
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=5,
         )
     )
     serving = asyncio.create_task(server.serve(sockets=[listener]))
@@ -71,18 +77,22 @@ async def serve(
 ) -> bool:
     """Collect and show until a signal. Answers False when visits had to be cut short."""
     stopped = asyncio.Event()
-    listener = listen(settings.host, settings.port)
-    async with Engine(store, settings) as engine:
+    with contextlib.closing(listen(settings.host, settings.port)) as listener:
+        async with Engine(store, settings) as engine:
 
-        def stop() -> None:
-            engine.stop()
-            stopped.set()
+            def stop() -> None:
+                engine.stop()
+                stopped.set()
 
-        with stopping_on_signals(stop):
-            serving = asyncio.create_task(serve_app(create_app(store), listener, stopped))
-            collecting = asyncio.create_task(engine.run())
-            on_ready(address_of(listener))
-            await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
-            stop()
-            await serving
-            return await collecting
+            with stopping_on_signals(stop):
+                app = create_app(store, host=settings.host)
+                serving = asyncio.create_task(serve_app(app, listener, stopped))
+                collecting = asyncio.create_task(engine.run())
+                on_ready(address_of(listener))
+                await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
+                stop()
+                # Both end before either's error is raised: visits under way are settled or given back.
+                await asyncio.wait((serving, collecting))
+                finished = collecting.result()
+                serving.result()
+                return finished

@@ -1,0 +1,70 @@
+"""What a user gives as a source, checked and made safe before anything is stored."""
+
+import pytest
+
+from headwater.collect.adding import add_unvisited, read_new_source, read_url, without_userinfo
+from headwater.collect.lists import export_opml
+from headwater.errors import InputError
+from headwater.store.database import Store
+from headwater.store.sources import list_sources
+from tests.clock import NOON
+
+
+@pytest.mark.parametrize(
+    ("given", "url", "config"),
+    [
+        ("http://one.example/feed", "http://one.example/feed", {}),
+        (
+            "http://me:hunter2@one.example:81/feed?a=b@c",
+            "http://one.example:81/feed?a=b@c",
+            {"password": "hunter2"},
+        ),
+        ("me.example/@ann", "https://me.example/@ann", {}),
+        ("https://me:p%40s%3As%2f@one.example/", "https://one.example/", {"password": "p@s:s/"}),
+        ("https://m%65:a:b@one.example/", "https://one.example/", {"password": "a:b"}),
+        ("https://me:@one.example/", "https://one.example/", {"password": ""}),
+    ],
+)
+def test_credentials_move_from_the_address_to_the_config(
+    given: str, url: str, config: dict[str, str]
+) -> None:
+    source = read_new_source(given)
+    assert source.url == url
+    assert source.config == ({"user": "me", **config} if config else {})
+
+
+def test_a_user_name_alone_and_what_the_config_says_already() -> None:
+    assert read_new_source("https://me@one.example/").config == {"user": "me"}
+    config = {"password": "other", "fetch_interval_minutes": 5}
+    assert read_new_source("https://me:hunter2@one.example/", config=config).config == {
+        "user": "me",
+        **config,
+    }
+    assert read_new_source("https://@one.example/").config == {}
+
+
+def test_credentials_are_in_no_name_and_no_export(store: Store) -> None:
+    with store.writing() as connection:
+        source = add_unvisited(connection, read_new_source("http://me:hunter2@one.example/feed"), NOON)
+        assert (source.name, source.url) == ("one.example", "http://one.example/feed")
+        exported = export_opml(list_sources(connection), NOON)
+    assert b"hunter2" not in exported
+    assert b"me:" not in exported
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "ftp://me:hunter2@one.example/",
+        "me:hunter2@one.example/feed",
+        "http://me:hun/ter2@one.example/",
+        "http://me:hunter2@one.example:port/",
+        "http://me:hun[ter2@one.example/",
+        "http://me:hunter2@one.example/a b",
+    ],
+)
+def test_a_refused_address_is_named_without_its_credentials(given: str) -> None:
+    with pytest.raises(InputError, match=r"one\.example.* is not an address of the web") as caught:
+        read_url(given)
+    assert "ter2" not in str(caught.value)
+    assert "ter2" not in without_userinfo(given)

@@ -1,0 +1,48 @@
+"""Collector and dashboard side by side: when one ends, the other is let end, and the error is told."""
+
+import asyncio
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headwater.collect.engine import Engine
+from headwater.config import load_settings
+from headwater.errors import InputError
+from headwater.store.database import Store
+from headwater.web import server
+
+
+async def test_visits_under_way_end_when_the_dashboard_fails(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+
+    async def collect(engine: Engine) -> bool:
+        while not engine._stopping:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        ended.append("collecting")
+        return True
+
+    async def fail(*arguments: object) -> None:
+        raise RuntimeError("no more pages")
+
+    monkeypatch.setattr(Engine, "run", collect)
+    monkeypatch.setattr(server, "serve_app", fail)
+    settings = replace(load_settings(directory=tmp_path, environment={}), port=0)
+    with pytest.raises(RuntimeError, match="no more pages"):
+        await server.serve(
+            store, settings, stopping_on_signals=lambda stop: nullcontext(), on_ready=lambda address: None
+        )
+    assert ended == ["collecting"]
+
+
+def test_an_address_this_machine_has_not_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(97, "Address family not supported by protocol")
+
+    monkeypatch.setattr("socket.socket", refuse)
+    with pytest.raises(InputError, match=r"cannot listen on \[::1\]:8626: Address family not supported"):
+        server.listen("::1", 8626)
