@@ -1,91 +1,111 @@
-"""The commands simulate, tune and explain, on a small trace file."""
+"""The commands simulate, tune and explain."""
 
 import json
-from collections.abc import Mapping, Sequence
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from headwater.cli.simulate import register
-from headwater.model import Plan
+from headwater.model import Item
+from headwater.store.database import Store
+from headwater.store.items import ItemChange, write_items
+from headwater.store.sources import add_source
+from tests.command import Headwater
 from tests.histories import DAY, MONDAY
+from tests.origin import Origin
 from tests.simulate.test_engine import make_trace
 
 
-def histories() -> Mapping[str, Sequence[float]]:
-    return {source.name: source.times for source in make_trace(30)}
-
-
-def find_plan(source: str) -> tuple[Plan, bytes | None]:
-    return Plan(MONDAY, {"policy": "interval", "interval": 3600.0, "source": source}), None
+@pytest.fixture
+def headwater(tmp_path: Path) -> Headwater:
+    return Headwater(tmp_path, f"sqlite:///{tmp_path / 'headwater.db'}")
 
 
 @pytest.fixture
-def app() -> typer.Typer:
-    made = typer.Typer()
-    register(made, histories, find_plan)
-    return made
-
-
-@pytest.fixture
-def trace_file(tmp_path: Path) -> Path:
+def trace_file(tmp_path: Path) -> str:
     trace = make_trace(30)
-    path = tmp_path / "trace.npz"
     times = np.concatenate([source.times for source in trace])
     offsets = np.cumsum([0, *[len(source.times) for source in trace]])
     start, end = MONDAY + 20 * DAY, MONDAY + 30 * DAY
-    np.savez(path, times=times, offsets=offsets, t0=[start] * len(trace), t1=[end] * len(trace))
-    return path
+    np.savez(
+        tmp_path / "trace.npz", times=times, offsets=offsets, t0=[start] * len(trace), t1=[end] * len(trace)
+    )
+    return "trace.npz"
 
 
 def test_simulate_prints_a_table_json_and_a_picture(
-    app: typer.Typer, trace_file: Path, tmp_path: Path
+    headwater: Headwater, trace_file: str, tmp_path: Path
 ) -> None:
-    run = CliRunner().invoke
-    plot = tmp_path / "plot.svg"
-    common = ["simulate", "--traces", str(trace_file), "--policies", "fixed,adaptive", "--budget", "12,4"]
-    result = run(app, [*common, "--plot", str(plot)])
-    assert result.exit_code == 0, result.output
-    assert "adaptive" in result.output and "p95" in result.output
-    assert plot.read_text(encoding="utf-8").startswith("<svg")
-    rows = json.loads(run(app, [*common, "--json"]).stdout)
-    assert [(row["policy"], row["budget"]) for row in rows] == [
+    common = ["simulate", "--traces", trace_file, "--policies", "fixed,adaptive", "--budget", "12,4"]
+    shown = headwater.ok(*common, "--plot", "plot.svg")
+    assert "adaptive" in shown
+    assert "p95" in shown
+    assert (tmp_path / "plot.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert [(row["policy"], row["budget"]) for row in headwater.json(*common)] == [
         ("fixed", 12),
         ("fixed", 4),
         ("adaptive", 12),
         ("adaptive", 4),
     ]
+    assert not (tmp_path / "headwater.db").exists(), "a trace file needs no database"
 
 
-def test_simulate_takes_own_history_and_own_budgets(app: typer.Typer) -> None:
-    result = CliRunner().invoke(app, ["simulate", "--policies", "cadence", "--budget", "own", "--json"])
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)[0]["budget"] is None
+def test_simulate_takes_own_history_and_own_budgets(headwater: Headwater) -> None:
+    assert "there is no history to replay yet" in headwater.refused("simulate")
+    with Store.open(headwater.environment["HEADWATER_DATABASE_URL"]) as store, store.writing() as connection:
+        for source in make_trace(30):
+            added = add_source(
+                connection,
+                name=source.name,
+                type="rss.feed",
+                url=f"https://{source.name}.example/",
+                now=MONDAY,
+            )
+            changes = []
+            for number, at in enumerate(source.times):
+                key = number.to_bytes(16, "big")
+                item = Item(str(number), published_at=float(at))
+                changes.append(ItemChange("new", item, key, key, (), b"h", float(at)))
+            write_items(connection, [(added.id, tuple(changes), MONDAY)])
+    (row,) = headwater.json("simulate", "--policies", "cadence", "--budget", "own")
+    assert (row["policy"], row["budget"]) == ("cadence", None)
+    assert row["visits_per_day"] > 1
 
 
-def test_tune_proposes_a_budget(app: typer.Typer, trace_file: Path) -> None:
-    result = CliRunner().invoke(app, ["tune", "--traces", str(trace_file), "--delay", "30"])
-    assert result.exit_code == 0, result.output
-    assert "set the budget to" in result.output
+def test_tune_proposes_a_budget(headwater: Headwater, trace_file: str) -> None:
+    shown = headwater.ok("tune", "--traces", trace_file, "--delay", "30")
+    assert "set HEADWATER_BUDGET_VISITS_PER_DAY=" in shown
 
 
-def test_mistakes_are_named(app: typer.Typer, trace_file: Path) -> None:
-    run = CliRunner().invoke
-    for arguments, message in (
-        (["simulate", "--budget", "lots"], "is no budget"),
-        (["simulate", "--traces", "/nowhere.npz"], "is no trace file"),
-        (["simulate", "--policies", "magic"], "there is no policy magic"),
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["simulate", "--traces", "trace.npz", "--budget", "lots"], "is no budget"),
+        (["simulate", "--traces", "nowhere.npz"], "is no trace file"),
+        (["simulate", "--traces", "trace.npz", "--policies", "magic"], "there is no policy magic"),
+        (["simulate", "--traces", "trace.npz", "--policies", "fixed", "--plot", "no/x.svg"], "cannot write"),
         (["tune"], "give either"),
-    ):
-        result = run(app, arguments)
-        assert result.exit_code == 2, result.output
-        assert message in result.output
+        (["explain", "7"], "there is no source 7"),
+        (["explain", "nobody"], "there is no source nobody"),
+    ],
+)
+def test_mistakes_are_named(
+    headwater: Headwater, trace_file: str, arguments: list[str], message: str
+) -> None:
+    assert message in headwater.refused(*arguments)
 
 
-def test_explain(app: typer.Typer) -> None:
-    result = CliRunner().invoke(app, ["explain", "7"])
-    assert result.output.startswith("fixed interval of 60 min; next visit")
-    assert json.loads(CliRunner().invoke(app, ["explain", "7", "--json"]).stdout)["reason"]["source"] == "7"
+def test_explain_by_number_name_and_address(headwater: Headwater, origin: Origin) -> None:
+    feed = b'<rss version="2.0"><channel><title>One</title><item><guid>1</guid></item></channel></rss>'
+    url = origin.route("/feed", body=feed)
+    headwater.ok("source", "add", url, HEADWATER_POLICY="interval")
+    for name in ("1", "One", url):
+        assert headwater.ok("explain", name).startswith("One: fixed interval of 4 h; next visit ")
+    explained = headwater.json("explain", "1")
+    assert explained["reason"]["policy"] == "interval"
+    assert time.strptime(explained["next_fetch_at"][:19], "%Y-%m-%dT%H:%M:%S")
+    assert json.loads(headwater.ok("source", "show", "1", "--json"))["plan_reason"] == explained["reason"]
+    assert headwater.ok("explain", "1", HEADWATER_LANGUAGE="zh").startswith("One: 固定间隔")
+    headwater.ok("source", "add", url + "?2", "--no-check", "--name", "Two")
+    assert "first in line" in headwater.ok("explain", "Two")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from headwater import __version__
-from headwater.cli import collect, config, demo, feeds, items, serve, source
+from headwater.cli import collect, config, demo, feeds, items, serve, simulate, source
 from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError
@@ -31,6 +31,13 @@ app.command("parse", help=t("Read a feed and show what is in it; stores nothing.
 app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
 app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)
 app.command("export", help=t("Write all sources as an OPML file."))(feeds.export)
+app.command("explain", help=t("Say when a source is visited next, and why."))(simulate.explain)
+app.command(
+    "simulate", help=t("Replay history through policies: how soon they find what, with how many requests.")
+)(simulate.simulate)
+app.command("tune", help=t("Propose a budget for a freshness, or say what freshness a budget buys."))(
+    simulate.tune
+)
 app.command("serve", help=t("Run the collector and the dashboard in one process."))(serve.serve)
 app.command("config", help=t("Show every setting, its value and where it came from."))(config.config)
 app.command("demo", help=t("Try Headwater with a built-in publisher; needs no internet."))(demo.demo)

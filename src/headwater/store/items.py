@@ -89,6 +89,20 @@ def recent_times(connection: Connection, source_id: int, limit: int) -> list[flo
     return sorted(connection.execute(query).scalars())
 
 
+def publication_times(connection: Connection) -> dict[str, list[float]]:
+    """When every source's stored items were published, by the source's number and name."""
+    query = (
+        select(sources.c.id, sources.c.name, items.c.published_at)
+        .join_from(items, sources)
+        .where(items.c.published_at.is_not(None), ~items.c.date_invented)
+        .order_by(sources.c.id)
+    )
+    found: dict[str, list[float]] = {}
+    for source_id, name, published_at in connection.execute(query):
+        found.setdefault(f"{source_id} {name}", []).append(published_at)
+    return found
+
+
 _CONTENT = ("url", "title", "author", "summary", "content", "published_at", "updated_at", "language", "extra")
 _NEW = (
     "source_id",

@@ -94,6 +94,21 @@ def get_source(connection: Connection, source_id: int) -> Source:
     return source_from_row(row)
 
 
+def find_source(connection: Connection, text: str) -> Source:
+    """The source somebody means by its number, its name or its address."""
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return get_source(connection, int(text))
+    wanted = (sources.c.name == text) | (sources.c.url_key == url_key(text))
+    rows = connection.execute(
+        select(sources).where(wanted, ~sources.c.is_deleted).order_by(sources.c.id).limit(2)
+    ).all()
+    if not rows:
+        raise NotFoundError("there is no source {id}; `headwater source list` shows them all", id=text)
+    if len(rows) > 1:
+        raise InputError("more than one source is called {name}; say which by its number", name=text)
+    return source_from_row(rows[0])
+
+
 def list_sources(connection: Connection, *, limit: int | None = None) -> list[Source]:
     query = select(sources).where(~sources.c.is_deleted).order_by(sources.c.id).limit(limit)
     return [source_from_row(row) for row in connection.execute(query)]
