@@ -64,15 +64,16 @@ WEEK_TRUST = (3.0, 6.0)  # expected events before the week's part, then the day,
 MAX_WEIGHT = 8.0 * GRAINS  # of a new event, before the histograms are scaled down
 MAX_COUNT = 65000  # grains in one bin; 16 bits hold 65535
 
-BATCH_SECONDS = 180.0
+BATCH_SECONDS = 300.0
 BATCH_MEMORY = 50.0
 
 # Planner.
-MAX_CELLS = 56
-CELLS_PER_VISIT = 8.0
+MAX_CELLS = 48
+CELLS_PER_VISIT = 6.0
 HORIZON_VISITS = 7.0  # how far ahead, at the usual distance between two visits
 MIN_CELL_SECONDS = 60.0
-MAX_CELL_SECONDS = 7200.0
+MAX_CELL_SECONDS = 14400.0
+FAR_SECONDS = 4 * _DAY_SECONDS  # beyond this the hour is not worth choosing
 CLOSE_SECONDS = 5400.0  # visits closer than this are planned to the minute
 NEGLIGIBLE = 0.02  # weight below which a shape is left out of the plan's arithmetic
 WINDOW_SHARE = 0.7  # a visit is due before this share of the source's window is expected to be new
@@ -300,8 +301,9 @@ def find_rates(vector: Vector, rates: Vector) -> None:
         rates[level] = rate
 
 
-_MARGIN = 16  # bins before midnight that the running sums reach back over
-_REACH = DAY_BINS + 2 * _MARGIN + 13  # … and as far as the widest cell and kernel reach beyond it
+# How many bins the running sums reach back over midnight, and how far in all.
+_MARGIN = 16
+_REACH = DAY_BINS + 2 * _MARGIN + int(MAX_CELL_SECONDS / BIN_SECONDS) + 1
 SUMS_SIZE = _REACH + 1
 # Where a kernel around a bin ends and begins in those sums.
 _HIGH_BROAD, _LOW_BROAD = _MARGIN + HALF_WIDTHS[0] + 1, _MARGIN - HALF_WIDTHS[0]
@@ -409,8 +411,7 @@ def plan_visit(
     out[OUT_BOUND] = 0.0
     out[OUT_FLAT] = weights[0] * (1.0 - weights[SHAPES + 1])
     typical = sqrt(2.0 * price / (rates[2] * size))
-    if typical > 2.0 * _DAY_SECONDS:
-        # Too far ahead for the hour to be worth choosing.
+    if typical > FAR_SECONDS:
         out[OUT_AFTER] = typical
         return
     scale = event_weight(vector, now)

@@ -19,7 +19,7 @@ STEER_EVERY_SECONDS = 3600.0  # what `steer` is tuned for; calling more often or
 _SMOOTHING_SECONDS = 1.0 * _DAY  # must outlast the night, or the price would swing with the hours
 _REACTION_SECONDS = 3.0 * _DAY
 _REPAY_SECONDS = 10.0 * _DAY
-_DEBT_DAYS = 0.5
+_DEBT_DAYS = 0.25
 _FAR_OFF = 0.3  # a deviation (in logarithms) that comes of a wrong price, not of the day
 
 
