@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from headwater.smart_scheduler import (
     get_source_stats,
     update_source_stats,
 )
+from tests.databases import postgres_database
 from tests.test_smart_scheduler import REQUIRED_COLUMNS, create_tables
 
 LOTS = settings(max_examples=150, deadline=None)
@@ -39,19 +41,29 @@ messages = st.sampled_from(
 WORDS = ["", "429", "Rate", "频繁", "401", "EXPIRED", "过期", "403", "Forbidden"]
 
 
-@pytest.fixture(scope="module")
-def conn() -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(":memory:")
-    create_tables(connection)
-    yield connection
-    connection.close()
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def conn(request: pytest.FixtureRequest, worker_name: str) -> Iterator[Any]:
+    """A connection to a database with the document's tables; each property holds on both kinds."""
+    if request.param == "sqlite":
+        connection = sqlite3.connect(":memory:")
+        create_tables(connection)
+        yield connection
+        connection.close()
+        return
+    server: str = request.getfixturevalue("postgres_url")
+    with postgres_database(server, f"{worker_name}_properties") as url, psycopg.connect(url) as opened:
+        create_tables(opened)
+        yield opened
 
 
-def begin(conn: sqlite3.Connection, times: list[int] | None = None) -> None:
+def begin(conn: Any, times: list[int] | None = None) -> None:
+    mark = "?" if isinstance(conn, sqlite3.Connection) else "%s"
     conn.execute("DELETE FROM source_stats")
     conn.execute("DELETE FROM items")
     for at in times or []:
-        conn.execute("INSERT INTO items (source_id, published_at, first_seen_at) VALUES (1, ?, ?)", (at, at))
+        conn.execute(
+            f"INSERT INTO items (source_id, published_at, first_seen_at) VALUES (1, {mark}, {mark})", (at, at)
+        )
     conn.commit()
 
 
@@ -92,7 +104,7 @@ def test_publish_hour_is_the_arithmetic_mean(entries: list[dict[str, Any]]) -> N
 # Feature: rss-smart-scheduler, Property 3: 统计计数器递增正确性
 @LOTS
 @given(st.lists(st.booleans(), min_size=1, max_size=12))
-def test_counters_count(conn: sqlite3.Connection, news: list[bool]) -> None:
+def test_counters_count(conn: Any, news: list[bool]) -> None:
     begin(conn)
     for number, has_new in enumerate(news, 1):
         before = get_source_stats(conn, "1")
@@ -105,7 +117,7 @@ def test_counters_count(conn: sqlite3.Connection, news: list[bool]) -> None:
 # Feature: rss-smart-scheduler, Property 4: 命中率计算正确性
 @LOTS
 @given(st.lists(st.booleans(), min_size=1, max_size=12))
-def test_hit_rate_is_hits_over_checks(conn: sqlite3.Connection, news: list[bool]) -> None:
+def test_hit_rate_is_hits_over_checks(conn: Any, news: list[bool]) -> None:
     begin(conn)
     for has_new in news:
         update_source_stats(conn, "1", has_new_entries=has_new, now=NOW)
@@ -174,7 +186,7 @@ def test_backoff_follows_the_table(count: int, text: str, word: str) -> None:
 # Feature: rss-smart-scheduler, Property 8: 成功抓取重置状态
 @LOTS
 @given(st.lists(messages.filter(bool), min_size=1, max_size=8), st.booleans())
-def test_success_resets(conn: sqlite3.Connection, errors: list[str], has_new: bool) -> None:
+def test_success_resets(conn: Any, errors: list[str], has_new: bool) -> None:
     begin(conn)
     for message in errors:
         update_source_stats(conn, "1", error_message=message, now=NOW)
@@ -187,9 +199,7 @@ def test_success_resets(conn: sqlite3.Connection, errors: list[str], has_new: bo
 @given(
     st.lists(timestamps, max_size=30), st.lists(st.tuples(st.booleans(), messages), min_size=1, max_size=12)
 )
-def test_cadence_is_always_one_of_seven(
-    conn: sqlite3.Connection, times: list[int], visits: list[tuple[bool, str]]
-) -> None:
+def test_cadence_is_always_one_of_seven(conn: Any, times: list[int], visits: list[tuple[bool, str]]) -> None:
     assert classify_update_frequency([{"published_at": at} for at in times])[1] in RSS_CADENCE_INTERVALS
     begin(conn, times)
     for has_new, message in visits:
@@ -200,7 +210,7 @@ def test_cadence_is_always_one_of_seven(
 # Feature: rss-smart-scheduler, Property 10: 重分析触发条件
 @LOTS
 @given(st.lists(st.booleans(), min_size=1, max_size=31))
-def test_analysis_is_repeated_when_it_should(conn: sqlite3.Connection, news: list[bool]) -> None:
+def test_analysis_is_repeated_when_it_should(conn: Any, news: list[bool]) -> None:
     begin(conn, [NOW - hour * 3600 for hour in range(5)])  # realtime, as soon as anybody looks
     for number, has_new in enumerate(news, 1):
         conn.execute("UPDATE source_stats SET frequency_type = 'low', cadence = 'P6'")
@@ -213,9 +223,7 @@ def test_analysis_is_repeated_when_it_should(conn: sqlite3.Connection, news: lis
 # Feature: rss-smart-scheduler, Property 11: 统计记录创建
 @LOTS
 @given(st.integers(1, 10**9), st.sampled_from(["rss", "custom"]), st.booleans(), messages)
-def test_first_update_creates_the_row(
-    conn: sqlite3.Connection, source: int, kind: str, has_new: bool, message: str
-) -> None:
+def test_first_update_creates_the_row(conn: Any, source: int, kind: str, has_new: bool, message: str) -> None:
     begin(conn)
     assert get_source_stats(conn, str(source)) is None
     update_source_stats(conn, str(source), kind, has_new, message, now=NOW)
@@ -228,7 +236,7 @@ def test_first_update_creates_the_row(
 # Feature: rss-smart-scheduler, Property 12: 时间戳更新
 @LOTS
 @given(st.integers(1_000_000_000, 2_000_000_000), st.booleans(), messages)
-def test_updated_at_is_now(conn: sqlite3.Connection, now: int, has_new: bool, message: str) -> None:
+def test_updated_at_is_now(conn: Any, now: int, has_new: bool, message: str) -> None:
     begin(conn)
     update_source_stats(conn, "1", has_new_entries=has_new, error_message=message, now=now)
     row = get_source_stats(conn, "1")
