@@ -8,13 +8,15 @@ import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
-from headwater.model import Item
+from headwater.model import Item, Plan
 from headwater.store.database import Store
 from headwater.store.items import ItemChange, write_items
+from headwater.store.queue import settle
 from headwater.store.sources import add_source
 from headwater.web.app import COUNT_SECONDS, Remembered, create_app, http_only
 from headwater.web.chart import bars
 from tests.clock import NOON, FakeClock
+from tests.store.test_queue import claim, done, make
 
 EVIL = "<script>alert('x')</script>\"'"
 
@@ -83,6 +85,16 @@ def test_nothing_a_publisher_writes_can_run(browser: TestClient, store: Store, u
         assert "<script>alert" not in page
         assert "&lt;script&gt;alert" in page
         assert url not in page
+
+
+def test_the_next_visit_says_why(browser: TestClient, store: Store, clock: FakeClock) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        plan = Plan(clock() + 7200, {"policy": "interval", "interval": 7200.0, "decided_by": "policy"})
+        settle(connection, [done(source, clock(), plan)])
+    assert 'title="fixed interval of 2 h; next visit' in browser.get("/").text.replace("120 min", "2 h")
+    assert "固定间隔" in browser.get("/", headers={"Accept-Language": "zh"}).text
 
 
 def test_both_languages(browser: TestClient) -> None:

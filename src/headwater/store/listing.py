@@ -5,8 +5,10 @@ A page that is fetched every other second must not read the contents of what it 
 
 from dataclasses import dataclass
 
+import orjson
 from sqlalchemy import Connection, select
 
+from headwater.model import Json
 from headwater.store.tables import items, sources
 
 
@@ -29,6 +31,7 @@ class ListedSource:
     last_error: str | None
     last_fetched_at: float | None
     next_fetch_at: float | None
+    plan_reason: Json
     fetch_count: int
 
 
@@ -48,4 +51,8 @@ def first_sources(connection: Connection, *, limit: int) -> list[ListedSource]:
     """The sources that were added first."""
     columns = [sources.c[name] for name in ListedSource.__dataclass_fields__]
     query = select(*columns).where(~sources.c.is_deleted).order_by(sources.c.id).limit(limit)
-    return [ListedSource(*row) for row in connection.execute(query)]
+    found = []
+    for row in connection.execute(query):
+        values = row._asdict()
+        found.append(ListedSource(**{**values, "plan_reason": orjson.loads(values["plan_reason"])}))
+    return found

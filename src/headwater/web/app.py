@@ -17,6 +17,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from headwater import __version__
 from headwater.language import Language, preferred_language, translate
+from headwater.model import Plan
+from headwater.schedule.explain import explain_plan
 from headwater.store.database import Store
 from headwater.store.items import count_items
 from headwater.store.listing import first_sources, newest_items
@@ -78,6 +80,7 @@ def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], flo
                 numbers.activity, title=translate("Items published each minute, last hour", language)
             ),
             "item_count": await item_count(),
+            "why": lambda source: explain_plan(Plan(source.next_fetch_at, source.plan_reason), language),
             "sources": await store.read(first_sources, limit=LISTED_SOURCES),
             "items": await store.read(newest_items, limit=LISTED_ITEMS),
             "nothing": NOTHING,
