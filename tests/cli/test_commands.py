@@ -3,6 +3,8 @@
 import json
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -241,7 +243,7 @@ def test_config_shows_the_interval_in_force(alone: Headwater) -> None:
     assert shown == {"fetch_interval.rss": 20}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_loop_stops_politely(headwater: Headwater, origin: Origin, number: int) -> None:
     origin.route("/feed", body=FEED)
     headwater.ok("source", "add", origin.url("/feed"), "--no-check")
@@ -254,6 +256,29 @@ def test_the_loop_stops_politely(headwater: Headwater, origin: Origin, number: i
     out, _ = process.communicate(timeout=40)
     assert process.returncode == 0
     assert "1 visits: 2 new items" in out
+
+
+def test_an_interrupt_before_anything_runs_is_quiet(alone: Headwater) -> None:
+    impatient = """
+import os, signal, sys
+class Impatient:
+    def find_spec(self, name, *rest):
+        if name == "headwater.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Impatient())
+sys.argv = ["headwater", "demo"]
+from headwater.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", impatient],
+        cwd=alone.directory,
+        env=alone.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_serve_collects_and_shows(headwater: Headwater, origin: Origin) -> None:
