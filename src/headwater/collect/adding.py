@@ -50,8 +50,9 @@ def read_new_source(
     source_type = find_type(type_name)
     url, credentials = split_credentials(read_url(url))
     config = {**credentials, **(config or {})}
-    read_config(config_model_of(source_type.name), config, source_type.name)
-    return NewSource(url, source_type, config, name, folder)
+    checked = read_config(config_model_of(source_type.name), config, source_type.name)
+    # As read, not as written: whoever plans the visits takes numbers for numbers.
+    return NewSource(url, source_type, checked.model_dump(mode="json", exclude_unset=True), name, folder)
 
 
 async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
