@@ -116,6 +116,14 @@ def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
             ("source", "add", "{origin}/feed", "--config", "fetch_interval_minutes=often"),
             "config of rss.feed: fetch_interval_minutes = often is wrong",
         ),
+        (
+            ("source", "add", "{origin}/feed", "--config", "fetch_interval_minutes=true"),
+            "config of rss.feed: fetch_interval_minutes = True is wrong",
+        ),
+        (("source", "add", "{origin}/feed", "--name", "\udcff"), "is not UTF-8"),
+        (("source", "add", "{origin}/feed\udcff"), "is not UTF-8"),
+        (("--database", "sqlite:///:memory:", "collect"), "would keep nothing"),
+        (("--database", "sqlite:///x.db?mode=ro", "collect"), "a SQLite URL takes no parameters"),
         (("source", "add", "{origin}/feed", "--config", "x"), "--config x is not KEY=VALUE"),
         (("source", "show", "7"), "there is no source 7"),
         (("collect", "--source", "7"), "there is no source 7"),
@@ -154,6 +162,12 @@ def test_a_password_of_digits_is_a_password(alone: Headwater, origin: Origin) ->
     headwater = ("source", "add", origin.url("/feed"), "--config", "user=ann", "--config", "password=12345")
     assert alone.json(*headwater)["config"] == {"user": "ann", "password": "***"}
     assert origin.requests[0].headers["authorization"] == "Basic YW5uOjEyMzQ1"
+
+
+def test_a_number_written_as_text_is_stored_as_a_number(alone: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=FEED)
+    added = alone.json("source", "add", origin.url("/feed"), "--config", 'fetch_interval_minutes="5"')
+    assert added["config"] == {"fetch_interval_minutes": 5.0}
 
 
 def test_a_duplicate_is_refused_without_a_request(headwater: Headwater, origin: Origin) -> None:
