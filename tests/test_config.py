@@ -100,6 +100,9 @@ def test_of_two_names_of_one_type_the_later_place_wins(tmp_path: Path) -> None:
         ({"COLLECTOR_CONCURRENCY": "2.5"}, "COLLECTOR_CONCURRENCY = 2.5 is not allowed"),
         ({"COLLECTOR_TICK": "nan"}, "COLLECTOR_TICK = nan is not allowed"),
         ({"HEADWATER_LOG_LEVEL": "loud"}, "it takes one of debug, info, warning, error"),
+        ({"HEADWATER_HOST": "127.999.1.1"}, "it takes a loopback address"),
+        ({"COLLECTOR_CONCURENCY": "3"}, "did you mean COLLECTOR_CONCURRENCY?"),
+        ({"HEADWATER_FOO": "1"}, "`headwater config` lists them all"),
         ({"HEADWATER_HOST": "0.0.0.0"}, "it takes a loopback address"),
         (
             {"FETCH_INTERVAL_RSS": "never"},
@@ -219,3 +222,17 @@ def test_no_piece_of_a_password_is_in_a_database_error(password: str) -> None:
 def test_every_setting_is_a_field_and_the_reverse(tmp_path: Path) -> None:
     fields = set(Settings.__dataclass_fields__) - {"fetch_intervals", "origins"}
     assert fields == {setting.name for setting in SETTINGS}
+
+
+def test_a_dotenv_line_without_a_value_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="HEADWATER_PORT has no value; write HEADWATER_PORT=VALUE"):
+        load(tmp_path, dotenv="HEADWATER_PORT")
+    assert load(tmp_path, dotenv="OTHER").port == 8626
+
+
+def test_a_comment_may_follow_a_quoted_value(tmp_path: Path) -> None:
+    assert load(tmp_path, dotenv='HEADWATER_PORT="9000" # c').port == 9000
+
+
+def test_names_of_others_are_left_alone(tmp_path: Path) -> None:
+    load(tmp_path, {"COLLECTOR_ENDPOINT": "x", "COLLECTOR_OTLP_ENABLED": "true"})

@@ -202,6 +202,9 @@ def test_a_database_that_cannot_be_written(alone: Headwater, tmp_path: Path) -> 
     ("environment", "message"),
     [
         ({"COLLECTOR_TICK": "soon"}, "COLLECTOR_TICK = soon is not allowed (environment): it takes a number"),
+        ({"HEADWATER_ALLOW_HOSTS": ":::"}, "HEADWATER_ALLOW_HOSTS: ::: is not a host name"),
+        ({"HEADWATER_ALLOW_HOSTS": "http://127.0.0.1/"}, "http://127.0.0.1/ is not a host name"),
+        ({"HEADWATER_ALLOW_HOSTS": "10.0.0.0/99"}, "10.0.0.0/99 is not a host name"),
         (
             {"FETCH_INTERVAL_RRS": "5"},
             "fetch interval for rrs: there is no source type rrs; did you mean rss?",

@@ -78,9 +78,7 @@ def run(arguments: list[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that has no such letter shows a question mark
     try:
-        for argument in arguments:
-            if re.search(r"[\ud800-\udfff]", argument):
-                raise InputError("{text} is not UTF-8; write it in UTF-8", text=argument)
+        _refuse_other_encodings(arguments)
         result = app(arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.Exit as exit_:
@@ -112,6 +110,12 @@ def run(arguments: list[str]) -> int:
             )
         )
         return 1
+
+
+def _refuse_other_encodings(arguments: list[str]) -> None:
+    for argument in arguments:
+        if re.search(r"[\ud800-\udfff]", argument):  # how Python holds bytes it could not decode
+            raise InputError("{text} is not UTF-8; write it in UTF-8", text=argument)
 
 
 def _complain(message: str) -> None:

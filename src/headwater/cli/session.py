@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.cli.output import PrintableFormatter
 from headwater.config import Settings, load_settings
 from headwater.errors import SettingError
+from headwater.fetch.guard import Guard
 from headwater.language import choose_language
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Session:
             overrides["database_url"] = self.database
         settings = load_settings(toml_file=self.config_file, overrides=overrides)
         choose_language(settings.language)
+        Guard(settings.allow_hosts)  # complains of an entry that means nothing, before anything runs
         return settings
 
     def open_store(self) -> "Store":
