@@ -101,6 +101,8 @@ def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
         (("source", "add", "http://127.0.0.1:9/feed"), "127.0.0.1:9"),
         (("source", "add", "http://name.invalid/feed"), "name.invalid"),
         (("source", "add", "ftp://one.example/feed"), "ftp://one.example/feed is not an address of the web"),
+        (("source", "add", ""), "'' is not an address of the web"),
+        (("source", "add", "/etc/passwd"), "/etc/passwd is not an address of the web"),
         (("source", "add", "{origin}/html"), "{origin}/html"),
         (("source", "add", "{origin}/missing"), "404"),
         (

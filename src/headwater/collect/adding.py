@@ -113,6 +113,10 @@ def _add(connection: Connection, wanted: NewSource, now: float, title: str | Non
 def read_url(text: str) -> str:
     """An http or https address from what people paste: `feed:` and missing schemes are understood."""
     text = text.strip()
+    if not text or text.startswith("/"):
+        raise InputError(
+            "{url} is not an address of the web; it starts with http:// or https://", url=text or "''"
+        )
     text = re.sub(r"^feed:(//)?(?=https?:)", "", text, flags=re.IGNORECASE)
     text = re.sub(r"^feed:(//)?", "http://", text, flags=re.IGNORECASE)
     if not _HAS_SCHEME.match(text) or re.match(r"[^/]+:\d", text):

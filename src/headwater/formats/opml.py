@@ -97,6 +97,8 @@ def _find_body(root: etree._Element) -> tuple[etree._Element, str]:
             elif _local(child) == "body" and body is None:
                 body = child
         return body if body is not None else element, title
+    if _local(root) == "soup":
+        raise ParseError("This is not an OPML file.")
     raise ParseError("This is not an OPML file: its root element is <{name}>.", name=_local(root)[:60])
 
 
