@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import UnionType
-from typing import Annotated, Any, Final, Protocol, Self, Union, get_args, get_origin
+from typing import Any, Final, Protocol, Self, Union, get_args, get_origin
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, ValidationInfo, field_validator
 
 from headwater.errors import InputError
 from headwater.fetch.client import Fetcher
@@ -24,15 +24,6 @@ _LOOKS_SECRET = re.compile(
 )
 
 
-def _no_boolean(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("Input should be a valid number")  # noqa: TRY004 - what the validator understands
-    return value
-
-
-Number = Annotated[float, BeforeValidator(_no_boolean)]  # `true` is not 1 to people
-
-
 class SourceConfig(BaseModel):
     """The keys every source's config may have. A collector with more of its own extends it.
 
@@ -41,7 +32,7 @@ class SourceConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    fetch_interval_minutes: Number | None = Field(
+    fetch_interval_minutes: float | None = Field(
         default=None, ge=0.01, le=525_600, description="Minutes between visits, instead of the type's."
     )
     headers: dict[str, str] = Field(
@@ -60,6 +51,14 @@ class SourceConfig(BaseModel):
     proxy: str | None = Field(
         default=None, description="An HTTP proxy for this source alone.", json_schema_extra=SECRET
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        if isinstance(value, bool) and bool not in (annotation, *get_args(annotation)):
+            raise ValueError("Input should not be true or false")
+        return value
 
 
 def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
