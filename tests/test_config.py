@@ -112,6 +112,7 @@ def test_of_two_names_of_one_type_the_later_place_wins(tmp_path: Path) -> None:
             {"HEADWATER_DATABSE_URL": "x"},
             "no setting HEADWATER_DATABSE_URL (environment); did you mean HEADWATER_DATABASE",
         ),
+        ({"HEADWATER_DATABASE_URL": "x.db"}, "HEADWATER_DATABASE_URL = x.db is not allowed"),
         ({"HEADWATER_DATABASE_URL": "mysql://u:secret@h/d"}, "HEADWATER_DATABASE_URL = *** is not allowed"),
         ({"HEADWATER_DATABASE_URL": "postgresql://u:sec@ret@h/d"}, "with %40 for an @ in a password"),
     ],
@@ -236,3 +237,10 @@ def test_a_comment_may_follow_a_quoted_value(tmp_path: Path) -> None:
 
 def test_names_of_others_are_left_alone(tmp_path: Path) -> None:
     load(tmp_path, {"COLLECTOR_ENDPOINT": "x", "COLLECTOR_OTLP_ENABLED": "true"})
+
+
+def test_a_language_may_be_written_as_a_locale(tmp_path: Path) -> None:
+    assert load(tmp_path, {"HEADWATER_LANGUAGE": "zh_CN"}).language == "zh"
+    assert load(tmp_path, {"HEADWATER_LANGUAGE": "en-US"}).language == "en"
+    with pytest.raises(SettingError, match="one of en, zh"):
+        load(tmp_path, {"HEADWATER_LANGUAGE": "fr"})

@@ -79,6 +79,13 @@ def _text(pattern: str, allowed: str) -> tuple[Callable[[Any], str | None], str]
     return read, allowed
 
 
+def _language(value: Any) -> str:
+    language = re.split(r"[-_.]", str(value))[0].lower()  # zh_CN.UTF-8, as locales are written
+    if language not in ("en", "zh"):
+        raise ValueError
+    return language
+
+
 def _names(value: Any) -> tuple[str, ...]:
     names = re.split(r"[,\s]+", value.strip()) if isinstance(value, str) else list(value)
     if not all(isinstance(name, str) for name in names):
@@ -264,7 +271,8 @@ SETTINGS: tuple[Setting, ...] = (
         "language",
         ("HEADWATER_LANGUAGE",),
         None,
-        *_choice("en", "zh"),
+        _language,
+        "one of en, zh",
         "The language of messages on the terminal. Unset: the terminal's own.",
     ),
 )
@@ -332,7 +340,8 @@ def load_settings(
         try:
             values[setting.name] = setting.read(raw)
         except (ValueError, TypeError, OverflowError):
-            shown = "***" if setting.secret else raw
+            # Where nothing in it can part a password from the rest, it is a file's name and helps to be seen.
+            shown = "***" if setting.secret and re.search(r"[@=:?\s]", str(raw)) else raw
             raise SettingError(
                 "{name} = {value} is not allowed ({origin}): it takes {allowed}",
                 name=shown_name,

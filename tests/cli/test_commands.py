@@ -124,6 +124,7 @@ def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
         ),
         (("source", "add", "{origin}/feed", "--name", "\udcff"), "is not UTF-8"),
         (("source", "add", "{origin}/feed\udcff"), "is not UTF-8"),
+        (("--database", "", "collect"), "--database is empty"),
         (("--database", "sqlite:///:memory:", "collect"), "would keep nothing"),
         (("--database", "sqlite:///x.db?mode=ro", "collect"), "a SQLite URL takes no parameters"),
         (("source", "add", "{origin}/feed", "--config", "x"), "--config x is not KEY=VALUE"),
@@ -170,6 +171,15 @@ def test_a_number_written_as_text_is_stored_as_a_number(alone: Headwater, origin
     origin.route("/feed", body=FEED)
     added = alone.json("source", "add", origin.url("/feed"), "--config", 'fetch_interval_minutes="5"')
     assert added["config"] == {"fetch_interval_minutes": 5.0}
+
+
+def test_an_item_without_a_date_of_its_own_shows_when_it_was_updated(
+    alone: Headwater, origin: Origin
+) -> None:
+    entry = "<entry><id>1</id><title>Old</title><updated>2001-01-01T00:00:00Z</updated></entry>"
+    origin.route("/atom", body=f'<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title>{entry}</feed>')
+    alone.ok("source", "add", origin.url("/atom"))
+    assert " d ago" in alone.ok("items")
 
 
 def test_a_duplicate_is_refused_without_a_request(headwater: Headwater, origin: Origin) -> None:

@@ -184,7 +184,7 @@ def _naming(place: str) -> Iterator[None]:
         yield
     except ParseError as error:
         shown = without_password(place)
-        raise InputError("{path}: {problem}", path=shown, problem=error.render()) from error
+        raise ParseError("{path}: {problem}", kind=error.kind, path=shown, problem=error.render()) from error
 
 
 def _read(place: str) -> bytes:

@@ -31,6 +31,8 @@ class Session:
             if not equals:
                 raise SettingError("--set {text} is not NAME=VALUE", text=assignment)
             overrides[name.strip()] = value.strip()
+        if self.database == "":
+            raise SettingError("--database is empty; give postgresql://… or sqlite:///FILE, or leave it out")
         if self.database is not None:
             overrides["database_url"] = self.database
         settings = load_settings(toml_file=self.config_file, overrides=overrides)
