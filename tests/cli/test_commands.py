@@ -224,7 +224,8 @@ def test_a_database_that_cannot_be_written(alone: Headwater, tmp_path: Path) -> 
     ],
 )
 def test_a_wrong_setting_stops_the_start(alone: Headwater, environment: dict[str, str], message: str) -> None:
-    assert message in alone.refused("collect", **environment)
+    for command in (("collect",), ("config",), ("parse", "feed.xml")):
+        assert message in alone.refused(*command, **environment)
 
 
 def test_debug_shows_the_traceback(alone: Headwater) -> None:
