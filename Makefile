@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 	@touch $@
 
 demo: .venv/.ready  ## collect from a built-in publisher and show the dashboard
-	$(BIN)/headwater demo
+	@$(BIN)/headwater demo
 
 test: .venv/.ready-dev  ## all tests, on SQLite and PostgreSQL
 	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser $(ARGS)

@@ -100,6 +100,9 @@ def test_of_two_names_of_one_type_the_later_place_wins(tmp_path: Path) -> None:
         ({"COLLECTOR_CONCURRENCY": "2.5"}, "COLLECTOR_CONCURRENCY = 2.5 is not allowed"),
         ({"COLLECTOR_TICK": "nan"}, "COLLECTOR_TICK = nan is not allowed"),
         ({"HEADWATER_LOG_LEVEL": "loud"}, "it takes one of debug, info, warning, error"),
+        ({"HEADWATER_HOST": "127.999.1.1"}, "it takes a loopback address"),
+        ({"COLLECTOR_CONCURENCY": "3"}, "did you mean COLLECTOR_CONCURRENCY?"),
+        ({"HEADWATER_FOO": "1"}, "`headwater config` lists them all"),
         ({"HEADWATER_HOST": "0.0.0.0"}, "it takes a loopback address"),
         (
             {"FETCH_INTERVAL_RSS": "never"},
@@ -109,6 +112,7 @@ def test_of_two_names_of_one_type_the_later_place_wins(tmp_path: Path) -> None:
             {"HEADWATER_DATABSE_URL": "x"},
             "no setting HEADWATER_DATABSE_URL (environment); did you mean HEADWATER_DATABASE",
         ),
+        ({"HEADWATER_DATABASE_URL": "x.db"}, "HEADWATER_DATABASE_URL = x.db is not allowed"),
         ({"HEADWATER_DATABASE_URL": "mysql://u:secret@h/d"}, "HEADWATER_DATABASE_URL = *** is not allowed"),
         ({"HEADWATER_DATABASE_URL": "postgresql://u:sec@ret@h/d"}, "with %40 for an @ in a password"),
     ],
@@ -219,3 +223,24 @@ def test_no_piece_of_a_password_is_in_a_database_error(password: str) -> None:
 def test_every_setting_is_a_field_and_the_reverse(tmp_path: Path) -> None:
     fields = set(Settings.__dataclass_fields__) - {"fetch_intervals", "origins"}
     assert fields == {setting.name for setting in SETTINGS}
+
+
+def test_a_dotenv_line_without_a_value_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="HEADWATER_PORT has no value; write HEADWATER_PORT=VALUE"):
+        load(tmp_path, dotenv="HEADWATER_PORT")
+    assert load(tmp_path, dotenv="OTHER").port == 8626
+
+
+def test_a_comment_may_follow_a_quoted_value(tmp_path: Path) -> None:
+    assert load(tmp_path, dotenv='HEADWATER_PORT="9000" # c').port == 9000
+
+
+def test_names_of_others_are_left_alone(tmp_path: Path) -> None:
+    load(tmp_path, {"COLLECTOR_ENDPOINT": "x", "COLLECTOR_OTLP_ENABLED": "true"})
+
+
+def test_a_language_may_be_written_as_a_locale(tmp_path: Path) -> None:
+    assert load(tmp_path, {"HEADWATER_LANGUAGE": "zh_CN"}).language == "zh"
+    assert load(tmp_path, {"HEADWATER_LANGUAGE": "en-US"}).language == "en"
+    with pytest.raises(SettingError, match="one of en, zh"):
+        load(tmp_path, {"HEADWATER_LANGUAGE": "fr"})

@@ -20,6 +20,7 @@ from headwater.language import Language
 TOML_NAME = "headwater.toml"
 INTERVAL_VARIABLE = "FETCH_INTERVAL_"  # in the environment
 INTERVAL_NAME = "fetch_interval."  # everywhere else
+OUR_PREFIXES = ("HEADWATER_", "COLLECTOR_", INTERVAL_VARIABLE)
 FOREIGN_PREFIX = "HEADWATER_TEST_"  # ours, but read by the test suite only
 
 
@@ -78,6 +79,13 @@ def _text(pattern: str, allowed: str) -> tuple[Callable[[Any], str | None], str]
     return read, allowed
 
 
+def _language(value: Any) -> str:
+    language = re.split(r"[-_.]", str(value))[0].lower()  # zh_CN.UTF-8, as locales are written
+    if language not in ("en", "zh"):
+        raise ValueError
+    return language
+
+
 def _names(value: Any) -> tuple[str, ...]:
     names = re.split(r"[,\s]+", value.strip()) if isinstance(value, str) else list(value)
     if not all(isinstance(name, str) for name in names):
@@ -95,6 +103,7 @@ def _default_data_dir() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "headwater"
 
 
+_BYTE = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "database_url",
@@ -241,7 +250,7 @@ SETTINGS: tuple[Setting, ...] = (
         "host",
         ("HEADWATER_HOST",),
         "127.0.0.1",
-        *_text(r"127\.\d+\.\d+\.\d+|::1|localhost", "a loopback address"),
+        *_text(rf"127(\.{_BYTE}){{3}}|::1|localhost", "a loopback address"),
         "The address the dashboard listens on.",
     ),
     Setting(
@@ -262,7 +271,8 @@ SETTINGS: tuple[Setting, ...] = (
         "language",
         ("HEADWATER_LANGUAGE",),
         None,
-        *_choice("en", "zh"),
+        _language,
+        "one of en, zh",
         "The language of messages on the terminal. Unset: the terminal's own.",
     ),
 )
@@ -330,7 +340,8 @@ def load_settings(
         try:
             values[setting.name] = setting.read(raw)
         except (ValueError, TypeError, OverflowError):
-            shown = "***" if setting.secret else raw
+            # Where nothing in it can part a password from the rest, it is a file's name and helps to be seen.
+            shown = "***" if setting.secret and re.search(r"[@=:?\s]", str(raw)) else raw
             raise SettingError(
                 "{name} = {value} is not allowed ({origin}): it takes {allowed}",
                 name=shown_name,
@@ -371,7 +382,10 @@ def load_settings(
         for env, raw in variables.items():
             if env.upper().startswith(INTERVAL_VARIABLE) and raw:
                 take_interval(env[len(INTERVAL_VARIABLE) :], raw, env, origin)
-            elif env.startswith("HEADWATER_") and env not in _BY_ENV and not env.startswith(FOREIGN_PREFIX):
+            elif env in _BY_ENV or env.startswith(FOREIGN_PREFIX):
+                continue
+            elif env.startswith("HEADWATER_") or (env.startswith("COLLECTOR_") and _nearest(env, _BY_ENV)):
+                # COLLECTOR_ is a word others use too: only what looks like a slip of ours is refused.
                 raise _unknown(env, _BY_ENV, origin)
 
     for name, raw in (overrides or {}).items():
@@ -442,24 +456,39 @@ def read_dotenv(path: Path) -> dict[str, str]:
     for line in text.splitlines():
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         name, value = name.strip(), value.strip()
-        if not equals or not name or name.startswith("#"):
+        if not name or name.startswith("#"):
             continue
-        if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
+        if not equals:
+            if name.startswith(OUR_PREFIXES):  # what else stands in the file is for others to judge
+                raise SettingError("{path}: {name} has no value; write {name}=VALUE", path=path, name=name)
+            continue
+        if quoted := re.fullmatch(r"""(["'])(.*?)\1(\s+#.*)?""", value):
+            value = quoted[2]
         else:
             value = re.split(r"\s#", value, maxsplit=1)[0].rstrip()
         variables[name] = value
     return variables
 
 
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    # Compared without what all have in common, which would make any two look alike.
+    endings = {_ending(each): each for each in known}
+    near = get_close_matches(_ending(name), list(endings), n=1, cutoff=0.75)
+    return endings[near[0]] if near else None
+
+
+def _ending(name: str) -> str:
+    return name.removeprefix("HEADWATER_").removeprefix("COLLECTOR_")
+
+
 def _unknown(name: str, known: Iterable[str], origin: str) -> SettingError:
-    near = get_close_matches(name, list(known), n=1)
+    near = _nearest(name, known)
     if near:
         return SettingError(
             "there is no setting {name} ({origin}); did you mean {near}?",
             name=name,
             origin=origin,
-            near=near[0],
+            near=near,
         )
     return SettingError(
         "there is no setting {name} ({origin}); `headwater config` lists them all", name=name, origin=origin

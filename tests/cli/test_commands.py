@@ -3,6 +3,8 @@
 import json
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -99,6 +101,8 @@ def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
         (("source", "add", "http://127.0.0.1:9/feed"), "127.0.0.1:9"),
         (("source", "add", "http://name.invalid/feed"), "name.invalid"),
         (("source", "add", "ftp://one.example/feed"), "ftp://one.example/feed is not an address of the web"),
+        (("source", "add", ""), "'' is not an address of the web"),
+        (("source", "add", "/etc/passwd"), "/etc/passwd is not an address of the web"),
         (("source", "add", "{origin}/html"), "{origin}/html"),
         (("source", "add", "{origin}/missing"), "404"),
         (
@@ -114,6 +118,15 @@ def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
             ("source", "add", "{origin}/feed", "--config", "fetch_interval_minutes=often"),
             "config of rss.feed: fetch_interval_minutes = often is wrong",
         ),
+        (
+            ("source", "add", "{origin}/feed", "--config", "fetch_interval_minutes=true"),
+            "config of rss.feed: fetch_interval_minutes = True is wrong",
+        ),
+        (("source", "add", "{origin}/feed", "--name", "\udcff"), "is not UTF-8"),
+        (("source", "add", "{origin}/feed\udcff"), "is not UTF-8"),
+        (("--database", "", "collect"), "--database is empty"),
+        (("--database", "sqlite:///:memory:", "collect"), "would keep nothing"),
+        (("--database", "sqlite:///x.db?mode=ro", "collect"), "a SQLite URL takes no parameters"),
         (("source", "add", "{origin}/feed", "--config", "x"), "--config x is not KEY=VALUE"),
         (("source", "show", "7"), "there is no source 7"),
         (("collect", "--source", "7"), "there is no source 7"),
@@ -154,6 +167,21 @@ def test_a_password_of_digits_is_a_password(alone: Headwater, origin: Origin) ->
     assert origin.requests[0].headers["authorization"] == "Basic YW5uOjEyMzQ1"
 
 
+def test_a_number_written_as_text_is_stored_as_a_number(alone: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=FEED)
+    added = alone.json("source", "add", origin.url("/feed"), "--config", 'fetch_interval_minutes="5"')
+    assert added["config"] == {"fetch_interval_minutes": 5.0}
+
+
+def test_an_item_without_a_date_of_its_own_shows_when_it_was_updated(
+    alone: Headwater, origin: Origin
+) -> None:
+    entry = "<entry><id>1</id><title>Old</title><updated>2001-01-01T00:00:00Z</updated></entry>"
+    origin.route("/atom", body=f'<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title>{entry}</feed>')
+    alone.ok("source", "add", origin.url("/atom"))
+    assert " d ago" in alone.ok("items")
+
+
 def test_a_duplicate_is_refused_without_a_request(headwater: Headwater, origin: Origin) -> None:
     origin.route("/feed", body=FEED)
     headwater.ok("source", "add", origin.url("/feed"))
@@ -186,6 +214,9 @@ def test_a_database_that_cannot_be_written(alone: Headwater, tmp_path: Path) -> 
     ("environment", "message"),
     [
         ({"COLLECTOR_TICK": "soon"}, "COLLECTOR_TICK = soon is not allowed (environment): it takes a number"),
+        ({"HEADWATER_ALLOW_HOSTS": ":::"}, "HEADWATER_ALLOW_HOSTS: ::: is not a host name"),
+        ({"HEADWATER_ALLOW_HOSTS": "http://127.0.0.1/"}, "http://127.0.0.1/ is not a host name"),
+        ({"HEADWATER_ALLOW_HOSTS": "10.0.0.0/99"}, "10.0.0.0/99 is not a host name"),
         (
             {"FETCH_INTERVAL_RRS": "5"},
             "fetch interval for rrs: there is no source type rrs; did you mean rss?",
@@ -193,7 +224,8 @@ def test_a_database_that_cannot_be_written(alone: Headwater, tmp_path: Path) -> 
     ],
 )
 def test_a_wrong_setting_stops_the_start(alone: Headwater, environment: dict[str, str], message: str) -> None:
-    assert message in alone.refused("collect", **environment)
+    for command in (("collect",), ("config",), ("parse", "feed.xml")):
+        assert message in alone.refused(*command, **environment)
 
 
 def test_debug_shows_the_traceback(alone: Headwater) -> None:
@@ -241,7 +273,7 @@ def test_config_shows_the_interval_in_force(alone: Headwater) -> None:
     assert shown == {"fetch_interval.rss": 20}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_loop_stops_politely(headwater: Headwater, origin: Origin, number: int) -> None:
     origin.route("/feed", body=FEED)
     headwater.ok("source", "add", origin.url("/feed"), "--no-check")
@@ -254,6 +286,29 @@ def test_the_loop_stops_politely(headwater: Headwater, origin: Origin, number: i
     out, _ = process.communicate(timeout=40)
     assert process.returncode == 0
     assert "1 visits: 2 new items" in out
+
+
+def test_an_interrupt_before_anything_runs_is_quiet(alone: Headwater) -> None:
+    impatient = """
+import os, signal, sys
+class Impatient:
+    def find_spec(self, name, *rest):
+        if name == "headwater.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Impatient())
+sys.argv = ["headwater", "demo"]
+from headwater.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", impatient],
+        cwd=alone.directory,
+        env=alone.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_serve_collects_and_shows(headwater: Headwater, origin: Origin) -> None:

@@ -47,7 +47,10 @@ def test_parse_a_file_an_address_and_standard_input(
 
 def test_parse_says_what_is_wrong(headwater: Headwater, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<!doctype html><html><title>x</title></html>")
-    assert headwater.refused("parse", "page.html") == "This is a web page, not a feed."
+    assert headwater.refused("parse", "page.html") == "page.html: This is a web page, not a feed."
+    assert headwater.refused("parse", "").startswith("an empty name is no file")
+    assert "nowhere.invalid" in headwater.refused("parse", "nowhere.invalid/feed")
+    assert "cannot read" not in headwater.refused("parse", "feed://nowhere.invalid/feed")
     assert headwater.refused("parse", "missing.xml").startswith("cannot read missing.xml")
 
 
@@ -109,6 +112,8 @@ def test_import_reports_every_entry_and_export_keeps_folders(
 def test_import_refuses_what_is_no_list(headwater: Headwater, tmp_path: Path) -> None:
     (tmp_path / "feed.xml").write_bytes(FEED)
     assert "not an OPML file" in headwater.refused("import", "feed.xml")
+    (tmp_path / "empty").write_bytes(b"")
+    assert headwater.refused("import", "empty") == "empty: This is not an OPML file."
     assert "cannot write" in headwater.refused("export", "no/such/place.opml")
     (tmp_path / "taken").mkdir()
     assert "cannot write taken" in headwater.refused("export", "taken")

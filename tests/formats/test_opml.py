@@ -77,3 +77,10 @@ def test_what_is_no_opml_is_refused() -> None:
     for data in (b"<rss/>", b"<html><body></body></html>", b"hello"):
         with pytest.raises(ParseError):
             read_opml(data)
+
+
+def test_one_address_may_be_there_as_two_types() -> None:
+    written = write_opml([Outline("http://a.example/"), Outline("http://a.example/", type="web.sitemap")])
+    read = read_opml(written)
+    assert [outline.type for outline in read.outlines] == [None, "web.sitemap"]
+    assert read.rejected == ()

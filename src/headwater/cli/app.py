@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -13,7 +14,7 @@ from headwater import __version__
 from headwater.cli import collect, config, demo, feeds, items, serve, simulate, source
 from headwater.cli.output import say
 from headwater.cli.session import Session
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, InputError
 from headwater.language import translate as t
 
 app = typer.Typer(
@@ -77,6 +78,7 @@ def run(arguments: list[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that has no such letter shows a question mark
     try:
+        _refuse_other_encodings(arguments)
         result = app(arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.Exit as exit_:
@@ -108,6 +110,12 @@ def run(arguments: list[str]) -> int:
             )
         )
         return 1
+
+
+def _refuse_other_encodings(arguments: list[str]) -> None:
+    for argument in arguments:
+        if re.search(r"[\ud800-\udfff]", argument):  # how Python holds bytes it could not decode
+            raise InputError("{text} is not UTF-8; write it in UTF-8", text=argument)
 
 
 def _complain(message: str) -> None:

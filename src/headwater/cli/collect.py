@@ -124,7 +124,7 @@ def _tally_as_json(tally: "Tally") -> dict[str, object]:
 
 @contextlib.contextmanager
 def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT stop politely; a second one stops at once."""
+    """SIGTERM, SIGINT and SIGHUP stop politely; a second one stops at once."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     asked = False
@@ -136,12 +136,15 @@ def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
         asked = True
         stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    # A terminal that goes away is no reason to stop for whoever started us with nohup.
+    hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    numbers = (signal.SIGTERM, signal.SIGINT, *hangup)
+    for number in numbers:
         loop.add_signal_handler(number, on_signal)
     try:
         yield
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in numbers:
             loop.remove_signal_handler(number)

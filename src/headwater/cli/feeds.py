@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +14,8 @@ import typer
 
 from headwater.cli.output import Json, escaped, print_json, print_table, progress_bar, say
 from headwater.cli.session import Session
-from headwater.errors import InputError
+from headwater.config import without_password
+from headwater.errors import InputError, ParseError
 from headwater.language import translate as t
 from headwater.wording import NOTHING
 
@@ -28,14 +31,16 @@ def parse(
     ],
     json: Json = False,
 ) -> None:
+    from headwater.collect.adding import read_url
     from headwater.formats.feed import parse as parse_feed
 
     session: Session = context.obj
     settings = session.settings
-    if place.lower().startswith(("http://", "https://")):
-        feed = asyncio.run(_fetch_feed(settings, place))
-    else:
-        feed = parse_feed(_read(place))
+    with _naming(place):
+        if _is_address(place):
+            feed = asyncio.run(_fetch_feed(settings, read_url(place)))
+        else:
+            feed = parse_feed(_read(place))
     if json:
         print_json(feed)
         return
@@ -120,7 +125,11 @@ def import_(
 
     session: Session = context.obj
     data = _read(file)
-    with session.open_store() as store, progress_bar(t("Importing"), quiet=json) as advance:
+    with (
+        _naming(file),
+        session.open_store() as store,
+        progress_bar(t("Importing"), quiet=json) as advance,
+    ):
         report = import_opml(store, data, time.time(), lambda done, total: advance(done, total, ""))
     counts = Counter(entry.outcome for entry in report)
     if json:
@@ -161,7 +170,26 @@ def export(
         raise InputError("cannot write {path}: {problem}", path=file, problem=error.strerror) from None
 
 
+def _is_address(place: str) -> bool:
+    """Whether somebody means the web: it says so, or there is no such file and it begins like a host's name."""
+    if re.match(r"(https?|feed):", place, re.IGNORECASE):
+        return True
+    return bool(re.match(r"[^/.\s]+(\.[^/.\s]+)+/", place)) and not Path(place).exists()
+
+
+@contextlib.contextmanager
+def _naming(place: str) -> Iterator[None]:
+    """Say which file or address it was that could not be read."""
+    try:
+        yield
+    except ParseError as error:
+        shown = without_password(place)
+        raise ParseError("{path}: {problem}", kind=error.kind, path=shown, problem=error.render()) from error
+
+
 def _read(place: str) -> bytes:
+    if not place:
+        raise InputError("an empty name is no file; give a file, or - for standard input")
     try:
         return sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()
     except OSError as error:

@@ -36,7 +36,7 @@ def items(
         (
             (
                 item.id,
-                from_now(item.published_at or item.first_seen_at),
+                from_now(item.published_at or item.updated_at or item.first_seen_at),
                 item.source_name,
                 item.title,
                 item.url,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.cli.output import PrintableFormatter
 from headwater.config import Settings, load_settings
 from headwater.errors import SettingError
+from headwater.fetch.guard import Guard
 from headwater.language import choose_language
 
 if TYPE_CHECKING:
@@ -24,24 +25,28 @@ class Session:
     @cached_property
     def settings(self) -> Settings:
         """All settings. From the first use on, messages are in the language they ask for."""
+        from headwater.collectors.types import intervals_by_type
+
         overrides: dict[str, Any] = {}
         for assignment in self.assignments:
             name, equals, value = assignment.partition("=")
             if not equals:
                 raise SettingError("--set {text} is not NAME=VALUE", text=assignment)
             overrides[name.strip()] = value.strip()
+        if self.database == "":
+            raise SettingError("--database is empty; give postgresql://… or sqlite:///FILE, or leave it out")
         if self.database is not None:
             overrides["database_url"] = self.database
         settings = load_settings(toml_file=self.config_file, overrides=overrides)
         choose_language(settings.language)
+        Guard(settings.allow_hosts)  # complains of an entry that means nothing, before anything runs
+        intervals_by_type(settings.fetch_intervals, {})  # and of a misspelt type
         return settings
 
     def open_store(self) -> "Store":
-        from headwater.collectors.types import intervals_by_type
         from headwater.store.database import Store
 
         self.log_to_terminal()
-        intervals_by_type(self.settings.fetch_intervals, {})  # a misspelt type is found before anything runs
         return Store.open(self.settings.database)
 
     def log_to_terminal(self) -> None:

@@ -50,8 +50,9 @@ def read_new_source(
     source_type = find_type(type_name)
     url, credentials = split_credentials(read_url(url))
     config = {**credentials, **(config or {})}
-    read_config(config_model_of(source_type.name), config, source_type.name)
-    return NewSource(url, source_type, config, name, folder)
+    checked = read_config(config_model_of(source_type.name), config, source_type.name)
+    # As read, not as written: whoever plans the visits takes numbers for numbers.
+    return NewSource(url, source_type, checked.model_dump(mode="json", exclude_unset=True), name, folder)
 
 
 async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
@@ -112,6 +113,10 @@ def _add(connection: Connection, wanted: NewSource, now: float, title: str | Non
 def read_url(text: str) -> str:
     """An http or https address from what people paste: `feed:` and missing schemes are understood."""
     text = text.strip()
+    if not text or text.startswith("/"):
+        raise InputError(
+            "{url} is not an address of the web; it starts with http:// or https://", url=text or "''"
+        )
     text = re.sub(r"^feed:(//)?(?=https?:)", "", text, flags=re.IGNORECASE)
     text = re.sub(r"^feed:(//)?", "http://", text, flags=re.IGNORECASE)
     if not _HAS_SCHEME.match(text) or re.match(r"[^/]+:\d", text):

@@ -10,7 +10,7 @@ from types import UnionType
 from typing import Any, Final, Protocol, Self, Union, get_args, get_origin
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, ValidationInfo, field_validator
 
 from headwater.errors import InputError
 from headwater.fetch.client import Fetcher
@@ -51,6 +51,14 @@ class SourceConfig(BaseModel):
     proxy: str | None = Field(
         default=None, description="An HTTP proxy for this source alone.", json_schema_extra=SECRET
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        if isinstance(value, bool) and bool not in (annotation, *get_args(annotation)):
+            raise ValueError("Input should not be true or false")
+        return value
 
 
 def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:

@@ -64,7 +64,7 @@ def read_opml(data: bytes) -> Opml:
     OPML."""
     root = read_tree(data).root
     body, title = _find_body(root)
-    outlines: dict[str, Outline] = {}
+    outlines: dict[tuple[str, str | None], Outline] = {}
     rejected: list[Rejected] = []
     # A stack instead of recursion: folders may nest as deep as the parser lets them.
     stack: list[tuple[etree._Element, tuple[str, ...]]] = [(child, ()) for child in reversed(_outlines(body))]
@@ -97,6 +97,8 @@ def _find_body(root: etree._Element) -> tuple[etree._Element, str]:
             elif _local(child) == "body" and body is None:
                 body = child
         return body if body is not None else element, title
+    if _local(root) == "soup":
+        raise ParseError("This is not an OPML file.")
     raise ParseError("This is not an OPML file: its root element is <{name}>.", name=_local(root)[:60])
 
 
@@ -121,7 +123,7 @@ def _take(
     name: str,
     folder: str | None,
     attributes: dict[str, str],
-    outlines: dict[str, Outline],
+    outlines: dict[tuple[str, str | None], Outline],
     rejected: list[Rejected],
 ) -> None:
     if not _WEB_ADDRESS.match(url):
@@ -129,16 +131,17 @@ def _take(
         return
     # Files of some readers have the folder as a category instead.
     folder = folder or collapse(attributes.get("category", "").split(",")[0].strip().strip("/")) or None
-    if url in outlines:
+    kind = attributes.get("headwatertype", "").strip() or None
+    if (url, kind) in outlines:  # one address may be collected as two types
         rejected.append(Rejected(name, url, REASON_DUPLICATE, folder))
         return
-    outlines[url] = Outline(
+    outlines[url, kind] = Outline(
         url=url,
         title=name,
         folder=folder,
         site_url=attributes.get("htmlurl", "").strip() or None,
         description=collapse(attributes.get("description", "")) or None,
-        type=attributes.get("headwatertype", "").strip() or None,
+        type=kind,
     )
 
 

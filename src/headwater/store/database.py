@@ -129,6 +129,12 @@ def _normalise(text: str) -> URL:
     if url.get_backend_name() in ("postgresql", "postgres"):
         return url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() == "sqlite" and url.database:
+        if url.database == ":memory:":
+            raise StoreError("{url} would keep nothing; use sqlite:///FILE", url=text)
+        if url.query:
+            raise StoreError(
+                "{url}: a SQLite URL takes no parameters; use sqlite:///FILE", url=without_password(text)
+            )
         return url.set(drivername="sqlite")
     raise StoreError(
         "{url} is not a database URL; use postgresql://… or sqlite:///FILE", url=without_password(text)
