@@ -89,6 +89,9 @@ def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
     headwater.ok("source", "add", origin.url("/feed"), "--config", "bearer_token=hush", "--folder", "News")
     for command in (("source", "list"), ("source", "show", "1"), ("items",)):
         assert "One & Only" in headwater.ok(*command)
+    assert "because waiting longer" in headwater.ok("source", "list"), "each plan's reason is listed with it"
+    headwater.ok("source", "add", origin.url("/later"), "--no-check")
+    assert "first in line" in headwater.ok("source", "list")
     shown = headwater.ok("source", "show", "1", "--json")
     assert "hush" not in shown
     assert json.loads(shown)["folder"] == "News"
@@ -103,7 +106,11 @@ def test_show_and_list_for_people(headwater: Headwater, origin: Origin) -> None:
         (("source", "add", "ftp://one.example/feed"), "ftp://one.example/feed is not an address of the web"),
         (("source", "add", ""), "'' is not an address of the web"),
         (("source", "add", "/etc/passwd"), "/etc/passwd is not an address of the web"),
-        (("source", "add", "{origin}/html"), "{origin}/html"),
+        (
+            ("source", "add", "{origin}/html"),
+            "{origin}/html cannot be added: This is a web page, not a feed.",
+        ),
+        (("source", "add", "{origin}/html"), "`headwater discover` finds the feeds of a page"),
         (("source", "add", "{origin}/missing"), "404"),
         (
             ("source", "add", "{origin}/feed", "--type", "rrs"),

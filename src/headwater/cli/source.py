@@ -84,7 +84,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
             t("Visits"),
             t("Last visit"),
             t("Next visit"),
-            t("Last error"),
+            t("Why"),
         ),
         (
             (
@@ -95,7 +95,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
                 source.fetch_count,
                 from_now(source.last_fetched_at),
                 from_now(source.next_fetch_at) if source.schedule_enabled else NOTHING,
-                source.last_error,
+                source.last_error or _why(source),
             )
             for source in found
         ),
@@ -174,7 +174,19 @@ def _read_assignments(assignments: list[str], type_name: str) -> dict[str, Any]:
 
 
 def _state(source: Source) -> str:
-    return source.status if source.schedule_enabled else "off"
+    if not source.schedule_enabled:
+        return "off"
+    return "new" if source.last_fetched_at is None and source.status == "ok" else source.status
+
+
+def _why(source: Source) -> str:
+    """Why the next visit is when it is, in one sentence."""
+    from headwater.model import Plan
+    from headwater.schedule.explain import explain_plan
+
+    if source.next_fetch_at is None:
+        return t("it has not been visited yet and is first in line")
+    return explain_plan(Plan(source.next_fetch_at, source.plan_reason), state=source.policy_state)
 
 
 def source_as_json(source: Source) -> dict[str, Any]:

@@ -91,9 +91,13 @@ async def _first_visit(wanted: NewSource, collector: Collector, world: Surroundi
         async with asyncio.timeout(world.timeout_seconds):
             return await collector.collect(source, config, world.fetcher)
     except ParseError as error:
-        raise VisitError(
-            error.kind, "{url} cannot be added: {problem}", url=wanted.url, problem=error.render()
-        ) from error
+        template = "{url} cannot be added: {problem}"
+        if wanted.type.name.startswith("rss."):
+            template = (
+                "{url} cannot be added: {problem} `headwater discover` finds the feeds of a page;"
+                " a sitemap takes --type sitemap"
+            )
+        raise VisitError(error.kind, template, url=wanted.url, problem=error.render()) from error
     except TimeoutError:
         raise too_slow(world.timeout_seconds) from None
 
