@@ -178,6 +178,7 @@ class Engine:
 
     async def _work(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Run `work` with a settler beside it, then let every visit end and every result be committed."""
+        await self._steer()  # here too, for those who collect from cron
         self._world = world = await self._patiently(self._surroundings)
         self._settler = settler = Settler(
             self._store,
