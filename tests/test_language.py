@@ -11,7 +11,7 @@ import pytest
 
 import headwater
 from headwater import errors
-from headwater.config import SETTINGS
+from headwater.config import SETTINGS, load_settings
 from headwater.errors import InputError
 from headwater.language import (
     _environment_language,
@@ -75,7 +75,13 @@ def texts_in_pages() -> Iterator[str]:
 
 
 def all_texts() -> set[str]:
-    return {*texts_in_code(), *texts_in_pages(), *(setting.help for setting in SETTINGS), *WORDS}
+    return {
+        *texts_in_code(),
+        *texts_in_pages(),
+        *(setting.help for setting in SETTINGS),
+        *(setting.allowed.template for setting in SETTINGS),
+        *WORDS,
+    }
 
 
 def test_every_text_has_a_translation() -> None:
@@ -121,6 +127,12 @@ def test_a_chosen_language_wins() -> None:
     finally:
         choose_language(None)
     assert process_language() == "en"
+
+
+def test_a_wrong_setting_is_told_in_one_language(tmp_path: Path) -> None:
+    with pytest.raises(errors.SettingError) as caught:
+        load_settings(directory=tmp_path, environment={"HEADWATER_PORT": "-1"})
+    assert caught.value.render("zh") == "HEADWATER_PORT = -1 不合规（环境变量）：应为 0 到 65535 之间的整数"
 
 
 def test_an_error_speaks_both_languages() -> None:

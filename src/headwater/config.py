@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from headwater.errors import SettingError
+from headwater.errors import SettingError, Text
 from headwater.language import Language
 
 TOML_NAME = "headwater.toml"
@@ -32,12 +32,12 @@ class Setting:
     env: tuple[str, ...]
     default: Any
     read: Callable[[Any], Any]
-    allowed: str
+    allowed: Text
     help: str
     secret: bool = False
 
 
-def _whole(low: int, high: int) -> tuple[Callable[[Any], int], str]:
+def _whole(low: int, high: int) -> tuple[Callable[[Any], int], Text]:
     def read(value: Any) -> int:
         if (isinstance(value, bool | float) and value != int(value)) or isinstance(value, bool):
             raise ValueError
@@ -46,10 +46,10 @@ def _whole(low: int, high: int) -> tuple[Callable[[Any], int], str]:
             raise ValueError
         return number
 
-    return read, f"a whole number from {low} to {high}"
+    return read, Text("a whole number from {low} to {high}", low=low, high=high)
 
 
-def _number(low: float, high: float) -> tuple[Callable[[Any], float], str]:
+def _number(low: float, high: float) -> tuple[Callable[[Any], float], Text]:
     def read(value: Any) -> float:
         if isinstance(value, bool):
             raise ValueError  # noqa: TRY004 - the loader turns every ValueError into the same clear line
@@ -58,25 +58,25 @@ def _number(low: float, high: float) -> tuple[Callable[[Any], float], str]:
             raise ValueError
         return number
 
-    return read, f"a number from {low:g} to {high:g}"
+    return read, Text("a number from {low:g} to {high:g}", low=low, high=high)
 
 
-def _choice(*choices: str) -> tuple[Callable[[Any], str], str]:
+def _choice(*choices: str) -> tuple[Callable[[Any], str], Text]:
     def read(value: Any) -> str:
         if value not in choices:
             raise ValueError
         return str(value)
 
-    return read, "one of " + ", ".join(choices)
+    return read, Text("one of {choices}", choices=", ".join(choices))
 
 
-def _text(pattern: str, allowed: str) -> tuple[Callable[[Any], str | None], str]:
+def _text(pattern: str, allowed: str) -> tuple[Callable[[Any], str | None], Text]:
     def read(value: Any) -> str | None:
         if not isinstance(value, str) or (value and not re.fullmatch(pattern, value)):
             raise ValueError
         return value or None
 
-    return read, allowed
+    return read, Text(allowed)
 
 
 def _language(value: Any) -> str:
@@ -122,7 +122,7 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_DATA_DIR",),
         _default_data_dir,
         _path,
-        "a directory",
+        Text("a directory"),
         "Where Headwater keeps its files.",
     ),
     Setting(
@@ -214,7 +214,7 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_ALLOW_HOSTS",),
         (),
         _names,
-        "host names, host:port or networks, separated by commas",
+        Text("host names, host:port or networks, separated by commas"),
         "Private addresses that may be visited all the same. Everything private is refused by default.",
     ),
     Setting(
@@ -272,14 +272,15 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_LANGUAGE",),
         None,
         _language,
-        "one of en, zh",
+        Text("one of {choices}", choices="en, zh"),
         "The language of messages on the terminal. Unset: the terminal's own.",
     ),
 )
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _BY_ENV = {env: setting for setting in SETTINGS for env in setting.env}
-_read_minutes, _minutes_allowed = _number(0.01, 525_600)
+_read_minutes, _ = _number(0.01, 525_600)
+_minutes_allowed = Text("minutes, from {low:g} to {high:g}", low=0.01, high=525_600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +347,7 @@ def load_settings(
                 "{name} = {value} is not allowed ({origin}): it takes {allowed}",
                 name=shown_name,
                 value=shown,
-                origin=origin,
+                origin=Text(origin),
                 allowed=setting.allowed,
             ) from None
         origins[setting.name] = origin
@@ -361,8 +362,8 @@ def load_settings(
                 "{name} = {value} is not allowed ({origin}): it takes {allowed}",
                 name=shown_name,
                 value=raw,
-                origin=origin,
-                allowed=f"minutes, {_minutes_allowed}",
+                origin=Text(origin),
+                allowed=_minutes_allowed,
             ) from None
         origins[INTERVAL_NAME + type_name.lower()] = origin
 
@@ -487,11 +488,13 @@ def _unknown(name: str, known: Iterable[str], origin: str) -> SettingError:
         return SettingError(
             "there is no setting {name} ({origin}); did you mean {near}?",
             name=name,
-            origin=origin,
+            origin=Text(origin),
             near=near,
         )
     return SettingError(
-        "there is no setting {name} ({origin}); `headwater config` lists them all", name=name, origin=origin
+        "there is no setting {name} ({origin}); `headwater config` lists them all",
+        name=name,
+        origin=Text(origin),
     )
 
 

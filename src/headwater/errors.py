@@ -43,6 +43,20 @@ class FailureKind(StrEnum):
     INTERNAL = "internal"  # our own fault
 
 
+class Text:
+    """A part of a message that is itself text for people: a template and its values, told in their language."""
+
+    def __init__(self, template: str, **values: Any) -> None:
+        self.template = template
+        self.values = values
+
+    def render(self, language: Language | None = None) -> str:
+        return translate(self.template, language).format(**self.values)
+
+    def __str__(self) -> str:
+        return self.render("en")
+
+
 class HeadwaterError(Exception):
     """Base of the tree above. `exit_code` is what the command line ends with."""
 
@@ -55,7 +69,11 @@ class HeadwaterError(Exception):
 
     def render(self, language: Language | None = None) -> str:
         """The message, in one line."""
-        return translate(self.template, language).format(**self.values)
+        values = {
+            name: value.render(language) if isinstance(value, Text) else value
+            for name, value in self.values.items()
+        }
+        return translate(self.template, language).format(**values)
 
     def __str__(self) -> str:
         return self.render("en")
