@@ -93,7 +93,7 @@ class Engine:
         self._settler: Settler | None = None
         self._weather = Weather()
         self._steered_at = 0.0
-        self._given_back: deque[int] = deque()  # ids of sources that were claimed but not visited
+        self._on_given_back: Callable[[int], None] = lambda source_id: None  # claimed, but not visited
         self._late_until = 0.0  # when the last source that was told to come back later is due
         self._wake = asyncio.Event()  # something may be due
         self._progress = asyncio.Event()  # a visit has ended
@@ -109,10 +109,6 @@ class Engine:
     @property
     def in_flight(self) -> int:
         return len(self._visits)
-
-    def wake(self) -> None:
-        """Look for due sources now."""
-        self._wake.set()
 
     @property
     def _stopping(self) -> bool:
@@ -146,20 +142,18 @@ class Engine:
     async def collect_sources(self, source_ids: Iterable[int]) -> bool:
         """Visit exactly these sources now, whatever their plans say."""
         waiting = deque(source_ids)
+        self._on_given_back = waiting.append
 
         async def work() -> None:
-            while not self._stopping:
-                waiting.extend(self._given_back)
-                self._given_back.clear()
+            while not self._stopping and (waiting or self._visits):
                 if waiting and await self._has_room():
                     part = [waiting.popleft() for _ in range(min(self._claim_limit(), len(waiting)))]
                     claimed = await self._claim(claim_sources, part)
                     self.tally.elsewhere += len(part) - len(claimed)
-                    await self._line_up(claimed)
-                elif not self._visits:
-                    return
-                if not waiting or self._given_back:
-                    await self._next_progress()
+                    if not await self._line_up(claimed):
+                        continue
+                # The rest waits for hosts that are busy, or for nothing but the visits under way.
+                await self._next_progress()
 
         return await self._work(work)
 
@@ -265,8 +259,11 @@ class Engine:
         if self._visits and not self._stopping:
             await self._progress.wait()
 
-    async def _line_up(self, claimed: list[Source]) -> None:
-        """Give every source its visit as slots and hosts come free; send those away whose host's line is full."""
+    async def _line_up(self, claimed: list[Source]) -> bool:
+        """Give every source its visit as slots and hosts come free; send those away whose host's line is full.
+
+        Answers whether any was sent away.
+        """
         in_flight = {source.id for source in self._visits.values()}
         late = self._lanes.add(source for source in claimed if source.id not in in_flight)
         self._fill_slots()
@@ -274,8 +271,10 @@ class Engine:
             now = self._clock()
             due_at = {source.id: now + seconds for source, seconds in late}
             self._late_until = max(self._late_until, *due_at.values())
-            self._given_back.extend(due_at)
             await self._patiently(lambda: self._store.write(release, [source for source, _ in late], due_at))
+            for source, _ in late:
+                self._on_given_back(source.id)
+        return bool(late)
 
     def _fill_slots(self) -> None:
         while not self._stopping and len(self._visits) < self._settings.collector_concurrency:
@@ -305,7 +304,7 @@ class Engine:
 
     async def _give_back(self, source: Source) -> None:
         await self._patiently(lambda: self._store.write(release, [source]))
-        self._given_back.append(source.id)
+        self._on_given_back(source.id)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         source = self._visits.pop(task)
