@@ -570,3 +570,14 @@ async def test_a_statistics_row_is_kept_for_every_source(
     assert rows[1]["last_error"]
     assert rows[1]["backoff_until"] == rows[1]["next_due_at"] == int(clock() - 120 + 15 * 60)
     assert rows[0]["cadence"] == "P0"
+
+
+async def test_one_run_ends_even_where_sources_come_due_again_at_once(
+    store: Store, settings: Settings, origin: Origin
+) -> None:
+    origin.otherwise(Answer(body=rss(1), delay=0.1))
+    for number in range(10):
+        add(store, origin.url(f"/{number}"), FakeClock(time.time()), fetch_interval_minutes=0.01)
+    async with Engine(store, replace(settings, collector_concurrency=1)) as engine, asyncio.timeout(20):
+        await engine.collect_due()
+    assert engine.tally.visits == 10

@@ -94,7 +94,6 @@ class Engine:
         self._weather = Weather()
         self._steered_at = 0.0
         self._on_given_back: Callable[[int], None] = lambda source_id: None  # claimed, but not visited
-        self._late_until = 0.0  # when the last source that was told to come back later is due
         self._wake = asyncio.Event()  # something may be due
         self._progress = asyncio.Event()  # a visit has ended
         self._stopping_since: float | None = None
@@ -127,15 +126,15 @@ class Engine:
         return self._stopping_since + STOP_SECONDS - time.monotonic()
 
     async def collect_due(self) -> bool:
-        """Visit everything that is due, once. False when a stop had to cut visits short."""
+        """Visit everything that is due now, once. False when a stop had to cut visits short."""
+        waiting: deque[int] = deque()  # those whose host's line was full
+        self._on_given_back = waiting.append
+        now = self._clock()
 
         async def work() -> None:
-            while not self._stopping:
-                looked_at = self._clock()
-                await self._claim_until_none()
-                if self._late_until <= looked_at:
-                    return  # nobody who was sent away can have come back since
-                await self._sleep()
+            # What comes due while this goes on is for the next run, or there might be no end to it.
+            await self._claim_until_none(due_by=now)
+            await self._visit_named(waiting)
 
         return await self._work(work)
 
@@ -143,19 +142,18 @@ class Engine:
         """Visit exactly these sources now, whatever their plans say."""
         waiting = deque(source_ids)
         self._on_given_back = waiting.append
+        return await self._work(lambda: self._visit_named(waiting))
 
-        async def work() -> None:
-            while not self._stopping and (waiting or self._visits):
-                if waiting and await self._has_room():
-                    part = [waiting.popleft() for _ in range(min(self._claim_limit(), len(waiting)))]
-                    claimed = await self._claim(claim_sources, part)
-                    self.tally.elsewhere += len(part) - len(claimed)
-                    if not await self._line_up(claimed):
-                        continue
-                # The rest waits for hosts that are busy, or for nothing but the visits under way.
-                await self._next_progress()
-
-        return await self._work(work)
+    async def _visit_named(self, waiting: deque[int]) -> None:
+        while not self._stopping and (waiting or self._visits):
+            if waiting and await self._has_room():
+                part = [waiting.popleft() for _ in range(min(self._claim_limit(), len(waiting)))]
+                claimed = await self._claim(claim_sources, part)
+                self.tally.elsewhere += len(part) - len(claimed)
+                if not await self._line_up(claimed):
+                    continue
+            # The rest waits for hosts that are busy, or for nothing but the visits under way.
+            await self._next_progress()
 
     async def run(self) -> bool:
         """Visit sources as they come due, until `stop`."""
@@ -231,19 +229,21 @@ class Engine:
     def _claim_limit(self) -> int:
         return min(BATCH, 2 * self._settings.collector_concurrency)
 
-    async def _claim(self, claim: Callable[..., list[Source]], *which: object) -> list[Source]:
+    async def _claim(
+        self, claim: Callable[..., list[Source]], *which: object, **more: object
+    ) -> list[Source]:
         now = self._clock()
         return await self._patiently(
-            lambda: self._store.write(claim, *which, now=now, lease_until=self._lease_end(now))
+            lambda: self._store.write(claim, *which, now=now, lease_until=self._lease_end(now), **more)
         )
 
     def _lease_end(self, now: float) -> float:
         longest = self._settings.visit_timeout_seconds
         return now + longest + max(LEASE_MARGIN * longest, MIN_LEASE_MARGIN_SECONDS)
 
-    async def _claim_until_none(self) -> None:
+    async def _claim_until_none(self, due_by: float | None = None) -> None:
         while await self._has_room():
-            claimed = await self._claim(claim_due, self._claim_limit())
+            claimed = await self._claim(claim_due, self._claim_limit(), due_by=due_by)
             if not claimed:
                 return
             await self._line_up(claimed)
@@ -270,7 +270,6 @@ class Engine:
         if late:
             now = self._clock()
             due_at = {source.id: now + seconds for source, seconds in late}
-            self._late_until = max(self._late_until, *due_at.values())
             await self._patiently(lambda: self._store.write(release, [source for source, _ in late], due_at))
             for source, _ in late:
                 self._on_given_back(source.id)

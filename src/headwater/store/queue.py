@@ -37,9 +37,12 @@ class Settlement:
         return self.before.id, self.before.lease_no
 
 
-def claim_due(connection: Connection, limit: int, *, now: float, lease_until: float) -> list[Source]:
-    """Take up to `limit` due sources, first in line first, leased to the caller until `lease_until`."""
-    query = select(sources).where(sources.c.due_at <= now).order_by(sources.c.due_at).limit(limit)
+def claim_due(
+    connection: Connection, limit: int, *, now: float, lease_until: float, due_by: float | None = None
+) -> list[Source]:
+    """Take up to `limit` sources due by now (or by `due_by`), first in line first, leased until `lease_until`."""
+    due = sources.c.due_at <= (now if due_by is None else due_by)
+    query = select(sources).where(due).order_by(sources.c.due_at).limit(limit)
     return _lease(connection, query, lease_until)
 
 
