@@ -40,7 +40,7 @@ docs: .venv/.ready-dev  ## rewrite the parts of docs/ that are made from the cod
 	$(BIN)/python -m docs.generate
 
 COMPILE = uv pip compile pyproject.toml --universal --generate-hashes --upgrade --no-annotate --no-header \
-	--no-emit-index-url --no-emit-find-links --extra build
+	--extra build
 
 pins: pyproject.toml  ## refresh the pins (needs uv); they record names, versions and hashes only
 	$(COMPILE) --output-file constraints.txt
