@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headwater.collect.surroundings import make_fetcher
-from headwater.collectors.base import Harvest, SourceConfig
+from headwater.collectors.base import Errand, Harvest, SourceConfig
 from headwater.collectors.sitemap import SitemapCollector, title_from_url
 from headwater.config import load_settings
 from headwater.errors import VisitError
@@ -33,7 +33,7 @@ async def collect(tmp_path: Path, url: str, previous: Harvest | None = None) -> 
     if previous is not None:
         source = Source(1, "map", "web.sitemap", url, validators=previous.validators)
     async with make_fetcher(settings) as fetcher:
-        return await SitemapCollector().collect(source, SourceConfig(), fetcher)
+        return await SitemapCollector().collect(Errand(source, SourceConfig(), fetcher))
 
 
 async def test_pages_become_items(origin: Origin, tmp_path: Path) -> None:

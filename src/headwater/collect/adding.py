@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from headwater.collect.decide import candidates
 from headwater.collect.surroundings import Surroundings
 from headwater.collect.visit import successful_settlement, too_slow
-from headwater.collectors.base import Collector, Harvest, read_config
+from headwater.collectors.base import Collector, Errand, Harvest, read_config
 from headwater.collectors.types import SourceType, collector_of, config_model_of, find_type
 from headwater.errors import InputError, ParseError, VisitError
 from headwater.model import Source
@@ -89,7 +89,7 @@ async def _first_visit(wanted: NewSource, collector: Collector, world: Surroundi
     config = read_config(collector.config_model, wanted.config, wanted.type.name)
     try:
         async with asyncio.timeout(world.timeout_seconds):
-            return await collector.collect(source, config, world.fetcher)
+            return await collector.collect(Errand(source, config, world.fetcher))
     except ParseError as error:
         template = "{url} cannot be added: {problem}"
         if wanted.type.name.startswith("rss."):

@@ -60,6 +60,11 @@ def candidates(items: tuple[Item, ...], now: float) -> list[Candidate]:
     return list(found.values())
 
 
+def id_key(external_id: str) -> bytes:
+    """The hash by which an item is recognised first."""
+    return _hash("id", _without_scheme(external_id))
+
+
 def keys_of(found: list[Candidate]) -> list[bytes]:
     """Everything to look up before deciding."""
     return [key for candidate in found for key in (candidate.id_key, *candidate.likenesses)]
@@ -124,8 +129,7 @@ def item_time(item: Item, now: float) -> tuple[float, bool]:
 
 
 def _candidate(item: Item, generated: float | None, now: float) -> Candidate:
-    id_key = _hash("id", _without_scheme(item.external_id))
-    return Candidate(item, id_key, _likenesses(item), _content_hash(item, generated, now))
+    return Candidate(item, id_key(item.external_id), _likenesses(item), _content_hash(item, generated, now))
 
 
 def _likenesses(item: Item) -> tuple[bytes, ...]:

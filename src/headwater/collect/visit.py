@@ -14,16 +14,17 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from headwater.collect.decide import Candidate, candidates, decide, keys_of
+from headwater.collect.decide import Candidate, candidates, decide, id_key, keys_of
 from headwater.collect.lanes import host_of
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
 from headwater.collect.surroundings import Surroundings
-from headwater.collectors.base import Harvest, read_config
+from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, read_config
 from headwater.collectors.types import collector_of
 from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, VisitError
 from headwater.model import Observation, Source, SourceMetadata, Visit
 from headwater.store.items import Known, known_keys, recent_times
+from headwater.store.memory import read_memory
 from headwater.store.queue import Settlement
 
 log = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
             return _skipped(source, world, started_at)
         config = read_config(collector.config_model, source.config, source.type)
         async with asyncio.timeout(world.timeout_seconds):
-            harvest = await collector.collect(source, config, world.fetcher)
+            harvest = await collector.collect(await _errand(source, collector, config, world))
         return await _succeeded(source, harvest, world, started_at)
     except VisitError as error:
         if error.kind is FailureKind.RATE_LIMITED and error.http_status is None:
@@ -61,6 +62,16 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
         return failed_settlement(
             source, internal_failure(f"{type(error).__name__}: {error}"), world, started_at
         )
+
+
+async def _errand(source: Source, collector: Collector, config: SourceConfig, world: Surroundings) -> Errand:
+    async def known(external_ids: Sequence[str]) -> set[str]:
+        ids = {id_key(external_id): external_id for external_id in external_ids}
+        found = await world.store.read(known_keys, source.id, ids)
+        return {ids[key] for key in found}
+
+    memory = await world.store.read(read_memory, source.id) if collector.remembers else None
+    return Errand(source, config, world.fetcher, memory, known)
 
 
 def too_slow(seconds: float) -> VisitError:
@@ -150,7 +161,7 @@ def successful_settlement(
         requests=harvest.requests,
         bytes_received=harvest.bytes_received,
     )
-    return Settlement(source, after, record, decision.changes)
+    return Settlement(source, after, record, decision.changes, harvest.memory)
 
 
 def failed_settlement(

@@ -1,13 +1,14 @@
-"""What a collector is: it visits one source through the fetch door and yields items.
+"""What a collector is: it runs an errand to one source through the fetch door and yields items.
 
 A collector knows its service and nothing else: not the database, not the schedule, not the other collectors.
 """
 
 import re
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
-from typing import Any, Final, Protocol, Self, Union, get_args, get_origin
+from typing import Any, ClassVar, Final, Self, Union, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, ValidationInfo, field_validator
@@ -109,6 +110,27 @@ def request_for(source: Source, config: SourceConfig, url: str | None = None) ->
     )
 
 
+async def nothing_known(external_ids: Sequence[str]) -> set[str]:
+    """The answer for a source that has never been visited."""
+    return set()
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a collector is sent out with.
+
+    `memory` is what it left at the source's last good visit (`Harvest.memory`), None at the first and for a
+    collector that does not say `remembers`. `known` tells which of some external ids the source has shown
+    before, so that what is known need not be fetched.
+    """
+
+    source: Source
+    config: Any  # what the collector's `config_model` made of the source's config
+    fetcher: Fetcher
+    memory: bytes | None = None
+    known: Callable[[Sequence[str]], Awaitable[set[str]]] = nothing_known
+
+
 @dataclass(frozen=True, slots=True)
 class Harvest:
     """What one visit brought home. `unchanged` says that nothing was parsed because nothing can be new."""
@@ -123,6 +145,9 @@ class Harvest:
     http_status: int | None = None
     requests: int = 1
     bytes_received: int = 0
+    memory: bytes | None = (
+        None  # to be given at the next visit, stored with this one; None: leave it as it is
+    )
 
     @classmethod
     def of(cls, response: Response, **found: Any) -> Self:
@@ -139,12 +164,13 @@ class Harvest:
         )
 
 
-class Collector(Protocol):
-    config_model: type[SourceConfig]
+class Collector(ABC):
+    config_model: ClassVar[type[SourceConfig]] = SourceConfig
+    remembers: ClassVar[bool] = False  # whether it leaves itself a memory in its harvests
 
-    async def collect(self, source: Source, config: Any, fetcher: Fetcher) -> Harvest:
-        """Visit `source`. Raises VisitError with the kind of failure."""
-        ...
+    @abstractmethod
+    async def collect(self, errand: Errand) -> Harvest:
+        """Visit the errand's source. Raises VisitError with the kind of failure."""
 
 
 def read_config(model: type[SourceConfig], config: Json, type_name: str) -> SourceConfig:

@@ -2,19 +2,15 @@
 
 import asyncio
 
-from headwater.collectors.base import Harvest, SourceConfig, request_for
-from headwater.fetch.client import Fetcher
+from headwater.collectors.base import Collector, Errand, Harvest, request_for
 from headwater.formats.feed import parse, to_item
-from headwater.model import Source
 
 BIG_BYTES = 64_000  # parsed off the event loop from here on: it takes longer than a thread costs
 
 
-class FeedCollector:
-    config_model = SourceConfig
-
-    async def collect(self, source: Source, config: SourceConfig, fetcher: Fetcher) -> Harvest:
-        response = await fetcher.get(request_for(source, config))
+class FeedCollector(Collector):
+    async def collect(self, errand: Errand) -> Harvest:
+        response = await errand.fetcher.get(request_for(errand.source, errand.config))
         if response.unchanged:
             return Harvest.of(response)
         if len(response.body) < BIG_BYTES:

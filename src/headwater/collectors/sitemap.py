@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from urllib.parse import unquote, urlsplit
 
-from headwater.collectors.base import Harvest, SourceConfig, request_for
+from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
 from headwater.errors import VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Response
@@ -23,10 +23,9 @@ MAX_CHILDREN = 20
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
-class SitemapCollector:
-    config_model = SourceConfig
-
-    async def collect(self, source: Source, config: SourceConfig, fetcher: Fetcher) -> Harvest:
+class SitemapCollector(Collector):
+    async def collect(self, errand: Errand) -> Harvest:
+        source, config, fetcher = errand.source, errand.config, errand.fetcher
         response = await fetcher.get(request_for(source, config))
         if response.unchanged:
             return Harvest.of(response)

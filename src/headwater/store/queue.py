@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Select, func, select
 from headwater.model import Source, Visit
 from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
 from headwater.store.items import ItemChange, write_items
+from headwater.store.memory import write_memories
 from headwater.store.sources import hints_to_json, move_source, place_in_line, source_from_row
 from headwater.store.stats import read_stats, write_stats
 from headwater.store.tables import collection_records, sources
@@ -30,6 +31,7 @@ class Settlement:
     after: Source
     visit: Visit
     changes: tuple[ItemChange, ...] = ()
+    memory: bytes | None = None  # what its collector wants to be told at the next visit; None: as it was
 
     @property
     def lease(self) -> tuple[int, int]:
@@ -182,6 +184,7 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
         if settlement.after.url != settlement.before.url:
             move_source(connection, settlement.after)
     write_stats(connection, [s.after for s in valid])
+    write_memories(connection, [(s.before.id, s.memory) for s in valid if s.memory is not None])
     insert_rows(connection, collection_records, _RECORD, [_record_row(s) for s in valid])
     done = set(held)
     if len(valid) < len(settlements):

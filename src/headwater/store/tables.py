@@ -123,6 +123,15 @@ Index(
     postgresql_where=text("NOT is_deleted"),
 )
 
+source_memories = Table(
+    "source_memories",
+    metadata,
+    Column(
+        "source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    _column("memory", LargeBinary),  # its collector's own; apart from the source, for it can be large
+)
+
 source_stats = Table(
     "source_stats",
     metadata,
