@@ -1,0 +1,1 @@
+"""Pipelines: work that starts by itself when something new appears."""

@@ -1,0 +1,1 @@
+"""Step types, one file each."""

@@ -1,0 +1,102 @@
+"""What a step type is: it takes a run's context and its own config, does one thing, and answers with its output.
+
+A step knows its job and nothing else: not the run's rows, not the queue, not the other steps. It may run twice for
+the same item (a worker died between its effect and the commit), so an effect on others carries the idempotency key.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from headwater.errors import HeadwaterError
+from headwater.fetch.client import Fetcher
+
+
+class StepConfig(BaseModel):
+    """The keys a step's config may have: none, unless a step type extends it. Secrets are marked as in a source's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StepError(HeadwaterError):
+    """A step that did not work. `passing`: it may work later, so it is tried again while retries are left."""
+
+    passing = False
+
+
+class PassingStepError(StepError):
+    passing = True
+
+
+@dataclass(frozen=True, slots=True)
+class StepContext:
+    """What a step is given. The first three are the context's own parts, as plain JSON values.
+
+    `previous_steps` holds the output of every step before by name: `step_1_enrich` is the first step's, an
+    `enrich_content`.
+    """
+
+    content_item: dict[str, Any]
+    previous_steps: dict[str, dict[str, Any]]
+    runtime_config: dict[str, Any]
+    idempotency_key: str  # the same for every attempt at this step for this version of the item
+    files: Path  # a directory for what the step keeps, under the managed one
+    fetcher: Fetcher | None = None  # the door to the network; None in a child process
+
+    def output_of(self, step_type: str) -> dict[str, Any]:
+        """The output of the nearest earlier step of this type; empty when there was none."""
+        suffix = "_" + short_name(step_type)
+        for name in reversed(self.previous_steps):
+            if name.endswith(suffix):
+                return self.previous_steps[name]
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    output: dict[str, Any]
+    end_run: bool = False  # the item is not wanted: the rest of the run is skipped
+
+    @classmethod
+    def of(cls, **output: Any) -> Self:
+        return cls(output)
+
+
+class Step(ABC):
+    """A step type. A `heavy` one runs in a child process of its own that is killed, with its children, at its
+    timeout; write it as blocking code in `work`. Any other runs on the event loop, in `run`.
+    """
+
+    step_type: ClassVar[str]
+    config_model: ClassVar[type[StepConfig]] = StepConfig
+    heavy: ClassVar[bool] = False
+    extra: ClassVar[str | None] = None  # what to install for it: headwater[extra]
+    needs: ClassVar[str | None] = None  # the module by which to see whether that is installed
+    timeout_seconds: ClassVar[float] = 300.0  # unless the template says otherwise
+    retries: ClassVar[int] = 0
+
+    def check(self, config: Any) -> None:  # noqa: B027 - most steps have nothing to add to their config's types
+        """Raise InputError for a config that its types allow and that still cannot work."""
+
+    @abstractmethod
+    async def run(self, context: StepContext, config: Any) -> StepResult:
+        """Do the work. Raises StepError, PassingStepError where trying again can help."""
+
+
+class HeavyStep(Step):
+    heavy = True
+
+    @abstractmethod
+    def work(self, context: StepContext, config: Any) -> StepResult:
+        """Do the work, blocking, in a process of its own."""
+
+    async def run(self, context: StepContext, config: Any) -> StepResult:
+        raise NotImplementedError("a heavy step's `work` is called in a child process")
+
+
+def short_name(step_type: str) -> str:
+    """`enrich_content` is "enrich" in the names of outputs."""
+    return step_type.partition("_")[0]
