@@ -24,6 +24,7 @@ from headwater.store.items import count_items
 from headwater.store.listing import first_sources, newest_items
 from headwater.store.overview import read_overview
 from headwater.web.chart import bars
+from headwater.web.outlets import outlet_routes
 from headwater.wording import NOTHING, ago
 
 HEADERS = {
@@ -42,8 +43,14 @@ LISTED_ITEMS = 40
 COUNT_SECONDS = 5.0  # for which a number that is dear to count is good enough
 
 
-def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], float] = time.time) -> FastAPI:
-    """The application on one store, listening on `host`."""
+def create_app(
+    store: Store,
+    *,
+    host: str = "127.0.0.1",
+    public_url: str | None = None,
+    clock: Callable[[], float] = time.time,
+) -> FastAPI:
+    """The application on one store, listening on `host`, known to the world as `public_url`."""
     app = FastAPI(title="Headwater", version=__version__, docs_url=None, redoc_url=None)
     # Without this, a hostile page could reach us under a name of its own that resolves to loopback.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed_hosts(host))
@@ -52,6 +59,8 @@ def create_app(store: Store, *, host: str = "127.0.0.1", clock: Callable[[], flo
         loader=PackageLoader("headwater.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     pages.filters["http_only"] = http_only
+
+    app.include_router(outlet_routes(store, public_url))
 
     item_count = Remembered(lambda: store.read(count_items), COUNT_SECONDS, clock)
 
