@@ -1,10 +1,12 @@
 """Outlets as feed readers find them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
 
+from headwater.config import Settings
 from headwater.model import Item
 from headwater.store.database import Store
 from headwater.store.items import ItemChange, write_items
@@ -15,11 +17,11 @@ from tests.test_outlets import read_back, store_items
 
 
 @pytest.fixture
-def reader(store: Store) -> Iterator[TestClient]:
+def reader(store: Store, settings: Settings) -> Iterator[TestClient]:
     with store.writing() as connection:
         store_items(connection, Item("a", title="first"))
         add_outlet(connection, Outlet("all", "All", hub_url="https://hub.example/"), NOON)
-    with TestClient(create_app(store), base_url="http://127.0.0.1:8626") as client:
+    with TestClient(create_app(store, settings), base_url="http://127.0.0.1:8626") as client:
         yield client
 
 
@@ -56,9 +58,12 @@ def test_each_format_names_itself_its_hub_and_costs_nothing_the_second_time(
     assert reader.head(path).headers["etag"] == fresh.headers["etag"]
 
 
-def test_the_public_address_is_what_a_feed_says_of_itself(store: Store, reader: TestClient) -> None:
+def test_the_public_address_is_what_a_feed_says_of_itself(
+    store: Store, settings: Settings, reader: TestClient
+) -> None:
     with TestClient(
-        create_app(store, public_url="https://mine.example/hw/"), base_url="http://127.0.0.1"
+        create_app(store, replace(settings, public_url="https://mine.example/hw/")),
+        base_url="http://127.0.0.1",
     ) as client:
         assert "https://mine.example/hw/outlets/all.xml" in client.get("/outlets/all.xml").text
 
