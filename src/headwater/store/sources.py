@@ -121,6 +121,23 @@ def set_schedule_enabled(connection: Connection, source_id: int, enabled: bool, 
     return get_source(connection, source_id)
 
 
+def change_source(connection: Connection, source_id: int, now: float, **values: Any) -> Source:
+    """Write checked values of a source's own columns; `config` as a mapping."""
+    source = _lock(connection, source_id)
+    _change(connection, source, now, **values)
+    return get_source(connection, source_id)
+
+
+def restore_source(connection: Connection, source_id: int, now: float) -> Source:
+    """Bring a removed source back, with all it has seen. InputError if another lives at its address by now."""
+    row = connection.execute(select(sources).where(sources.c.id == source_id)).first()
+    if row is None or not row.is_deleted:
+        return get_source(connection, source_id)
+    refuse_duplicate(connection, row.type, row.url)
+    _change(connection, source_from_row(row), now, is_deleted=False)
+    return get_source(connection, source_id)
+
+
 def remove_source(connection: Connection, source_id: int, now: float) -> Source:
     """Take a source out of everything. Its items and what it has seen stay."""
     source = _lock(connection, source_id)
@@ -181,6 +198,8 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
     )
     if due_at is not None and source.lease_until is not None and source.lease_until > now:
         due_at = source.lease_until
+    if "config" in values:
+        values["config"] = orjson.dumps(values["config"]).decode()
     connection.execute(
         sources.update().where(sources.c.id == source.id).values(**values, due_at=due_at, updated_at=now)
     )
