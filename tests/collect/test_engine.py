@@ -16,6 +16,7 @@ from headwater.config import Settings, load_settings
 from headwater.errors import StoreError
 from headwater.model import Source
 from headwater.smart_scheduler import get_source_stats
+from headwater.store.clock import measured_clock
 from headwater.store.database import Store
 from headwater.store.items import list_items
 from headwater.store.queue import claim_sources, count_due
@@ -23,6 +24,7 @@ from headwater.store.settings import set_setting
 from headwater.store.sources import get_source, list_sources, request_refresh
 from headwater.store.tables import collection_records
 from tests.clock import FakeClock
+from tests.databases import empty_tables
 from tests.origin import Answer, Origin, Received
 
 
@@ -581,3 +583,33 @@ async def test_one_run_ends_even_where_sources_come_due_again_at_once(
     async with Engine(store, replace(settings, collector_concurrency=1)) as engine, asyncio.timeout(20):
         await engine.collect_due()
     assert engine.tally.visits == 10
+
+
+@pytest.mark.parametrize("wrong_by", [-3 * 365 * 86_400.0, 3 * 365 * 86_400.0], ids=["behind", "ahead"])
+async def test_a_machine_whose_clock_is_years_off_parks_nothing_and_steals_no_lease(
+    postgres_store: Store,
+    settings: Settings,
+    origin: Origin,
+    wrong_by: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On PostgreSQL, where machines share the work: the server's clock decides."""
+    store = postgres_store
+    empty_tables(store)
+    origin.otherwise(Answer(body=rss(1)))
+    now = measured_clock(store)()
+    right = FakeClock(now)
+    due, leased, later = (add(store, origin.url(path), right) for path in ("/due", "/leased", "/later"))
+    with store.writing() as connection:
+        claim_sources(connection, [leased.id], now=now, lease_until=now + 360)
+    async with Engine(store, settings) as engine:
+        await engine.collect_sources([later.id])  # planned for in four hours
+    monkeypatch.setattr(time, "time", lambda: now + wrong_by)
+    async with Engine(store, settings) as engine:
+        await engine.collect_due()
+        await engine.collect_sources([leased.id])
+    assert (engine.tally.visits, engine.tally.elsewhere) == (1, 1)
+    visited = reread(store, due)
+    assert visited.next_fetch_at == pytest.approx(now + 4 * 3600, abs=60), "neither parked nor due at once"
+    assert visited.last_fetched_at == pytest.approx(now, abs=60)
+    assert reread(store, leased).lease_until == now + 360

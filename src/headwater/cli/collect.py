@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import signal
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,6 +35,7 @@ def collect(
     json: Json = False,
 ) -> None:
     from headwater.collect.engine import Engine
+    from headwater.store.clock import database_time
     from headwater.store.queue import count_due
     from headwater.store.sources import get_source, list_sources
 
@@ -47,7 +47,7 @@ def collect(
             ids = [get_source(connection, source_id).id for source_id in source or []]
             if all_:
                 ids = [each.id for each in list_sources(connection) if each.schedule_enabled]
-            expected = len(ids) or count_due(connection, time.time())
+            expected = len(ids) or count_due(connection, database_time(connection))
 
         async def work() -> tuple[bool, "Tally"]:
             with progress_bar(t("Visiting"), quiet=json or loop or not expected) as advance:

@@ -26,6 +26,7 @@ from headwater.config import Settings
 from headwater.errors import StoreError
 from headwater.model import Source
 from headwater.schedule.price import STEER_EVERY_SECONDS
+from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
 from headwater.store.queue import Settlement, claim_due, claim_sources, next_due_at, release
 
@@ -69,21 +70,25 @@ class Tally:
 
 
 class Engine:
-    """Collects from one store. An async context manager; `collect_due`, `collect_sources` or `run` does the work."""
+    """Collects from one store. An async context manager; `collect_due`, `collect_sources` or `run` does the work.
+
+    Without a `clock` of the caller's, the database's decides what is due and which leases have run out.
+    """
 
     def __init__(
         self,
         store: Store,
         settings: Settings,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         rng: Random | None = None,
         on_settled: Callable[[Settlement], None] = lambda settlement: None,
     ) -> None:
         self.tally = Tally()
         self._store = store
         self._settings = settings
-        self._clock = clock
+        self._database_clock = DatabaseClock(store)  # unless the caller has one that counts
+        self._clock = clock or self._database_clock
         self._rng = rng or Random()
         self._on_settled = on_settled
         self._fetcher = make_fetcher(settings)
@@ -99,11 +104,21 @@ class Engine:
         self._stopping_since: float | None = None
 
     async def __aenter__(self) -> Self:
+        await self._set_clock()
         await self._fetcher.__aenter__()
         return self
 
     async def __aexit__(self, *exc: Any) -> None:
         await self._fetcher.__aexit__(*exc)
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The time by which it works."""
+        return self._clock
+
+    async def _set_clock(self) -> None:
+        if self._clock is self._database_clock and self._database_clock.is_stale:
+            await self._patiently(lambda: self._store.read(self._database_clock.measure))
 
     @property
     def in_flight(self) -> int:
@@ -232,6 +247,7 @@ class Engine:
     async def _claim(
         self, claim: Callable[..., list[Source]], *which: object, **more: object
     ) -> list[Source]:
+        await self._set_clock()
         now = self._clock()
         return await self._patiently(
             lambda: self._store.write(claim, *which, now=now, lease_until=self._lease_end(now), **more)
@@ -324,6 +340,7 @@ class Engine:
         """
         until = self._clock() + self._settings.collector_tick
         while not self._stopping:
+            await self._set_clock()
             now = self._clock()
             first = await self._patiently(lambda: self._store.read(next_due_at))
             if first is not None and first <= now:
