@@ -613,3 +613,28 @@ async def test_a_machine_whose_clock_is_years_off_parks_nothing_and_steals_no_le
     assert visited.next_fetch_at == pytest.approx(now + 4 * 3600, abs=60), "neither parked nor due at once"
     assert visited.last_fetched_at == pytest.approx(now, abs=60)
     assert reread(store, leased).lease_until == now + 360
+
+
+async def test_the_loop_starts_at_once_on_a_new_source_and_on_a_refresh(
+    store: Store, settings: Settings, origin: Origin
+) -> None:
+    """Told of it on PostgreSQL, however long the tick; on SQLite by looking every second."""
+    origin.otherwise(Answer(body=rss(1)))
+    real = measured_clock(store)
+    async with Engine(store, replace(settings, collector_tick=3600.0)) as engine, asyncio.timeout(30):
+        running = asyncio.create_task(engine.run())
+        while not (engine._listener.is_listening or store.is_sqlite):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # by now it sleeps
+        begun = time.monotonic()
+        source = add(store, origin.url("/feed"), FakeClock(real()))
+        while engine.tally.visits < 1:
+            await asyncio.sleep(0.01)
+        with store.writing() as connection:
+            request_refresh(connection, [source.id], real())
+        while engine.tally.visits < 2:
+            await asyncio.sleep(0.01)
+        took = time.monotonic() - begun
+        engine.stop()
+        assert await running is True
+    assert took < (10 if store.is_sqlite else 5)

@@ -37,14 +37,15 @@ def test_it_is_measured_again_regularly(postgres_store: Store, monkeypatch: pyte
     steady = clocks._steady()
     monkeypatch.setattr(clocks, "_steady", lambda: steady)
     clock = DatabaseClock(postgres_store)
-    assert clock.is_stale, "it has not been measured yet"
+    stale = [clock.is_stale]
     with postgres_store.reading() as connection:
         clock.measure(connection)
-        assert not clock.is_stale
+        stale.append(clock.is_stale)
         steady += clocks.MEASURE_EVERY_SECONDS
-        assert clock.is_stale
+        stale.append(clock.is_stale)
         clock.measure(connection)
-    assert not clock.is_stale
+        stale.append(clock.is_stale)
+    assert stale == [True, False, True, False]
 
 
 def test_a_step_of_the_servers_clock_is_followed_and_noise_is_not(

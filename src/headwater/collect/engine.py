@@ -7,6 +7,7 @@ what runs end within STOP_SECONDS, give the rest back.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections import deque
@@ -28,6 +29,7 @@ from headwater.model import Source
 from headwater.schedule.price import STEER_EVERY_SECONDS
 from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
+from headwater.store.notify import Listener
 from headwater.store.queue import Settlement, claim_due, claim_sources, next_due_at, release
 
 log = logging.getLogger(__name__)
@@ -100,6 +102,7 @@ class Engine:
         self._steered_at = 0.0
         self._on_given_back: Callable[[int], None] = lambda source_id: None  # claimed, but not visited
         self._wake = asyncio.Event()  # something may be due
+        self._listener = Listener(store, self.wake)
         self._progress = asyncio.Event()  # a visit has ended
         self._stopping_since: float | None = None
 
@@ -127,6 +130,10 @@ class Engine:
     @property
     def _stopping(self) -> bool:
         return self._stopping_since is not None
+
+    def wake(self) -> None:
+        """Something may have come due: look at once."""
+        self._wake.set()
 
     def stop(self) -> None:
         """Claim nothing more; what is under way may end, within a limit."""
@@ -181,7 +188,12 @@ class Engine:
                 await self._claim_until_none()
                 await self._sleep()
 
-        return await self._work(work)
+        listening = asyncio.create_task(self._listener.run())
+        try:
+            return await self._work(work)
+        finally:
+            listening.cancel()
+            await asyncio.wait((listening,))
 
     async def _work(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Run `work` with a settler beside it, then let every visit end and every result be committed."""
@@ -335,25 +347,24 @@ class Engine:
     async def _sleep(self) -> None:
         """Until something is due, at the latest until the next tick, at once when woken.
 
-        Other processes add sources and ask for refreshes too, so the head of the line is looked at every
-        LOOK_SECONDS: one read of an index.
+        Other processes add sources and ask for refreshes too. Where they cannot announce it, the head of the line
+        is looked at every LOOK_SECONDS: one read of an index.
         """
         until = self._clock() + self._settings.collector_tick
         while not self._stopping:
+            self._wake.clear()  # before the look: what is announced from here on may be missing in it
             await self._set_clock()
             now = self._clock()
             first = await self._patiently(lambda: self._store.read(next_due_at))
             if first is not None and first <= now:
                 break
-            wait = min(until - now, LOOK_SECONDS, first - now if first is not None else LOOK_SECONDS)
+            wait = min(until, until if first is None else first) - now
             if wait <= 0:
                 break
-            try:
+            if not self._listener.is_listening:
+                wait = min(wait, LOOK_SECONDS)
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), max(wait, MIN_SLEEP_SECONDS))
-                break
-            except TimeoutError:
-                continue
-        self._wake.clear()
 
     async def _drain(self, settling: asyncio.Task[None]) -> bool:
         """Wait for running visits; after a stop, no longer than STOP_SECONDS, then give their leases back."""

@@ -18,6 +18,7 @@ from headwater.model import Source, Visit
 from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
 from headwater.store.items import ItemChange, write_items
 from headwater.store.memory import write_memories
+from headwater.store.notify import announce
 from headwater.store.sources import hints_to_json, move_source, place_in_line, source_from_row
 from headwater.store.stats import read_stats, write_stats
 from headwater.store.tables import collection_records, sources
@@ -104,6 +105,8 @@ def release(
         later = (due_at or {}).get(source.id)
         rows.append((None, place if place is None or later is None else later, source.id))
     update_rows(connection, sources, ("id",), ("lease_until", "due_at"), rows)
+    if due_at is None:
+        announce(connection)  # they may be due at once, and who gives them back may be going away
 
 
 def next_due_at(connection: Connection) -> float | None:
