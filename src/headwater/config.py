@@ -232,6 +232,27 @@ SETTINGS: tuple[Setting, ...] = (
         "The time between two requests to one host.",
     ),
     Setting(
+        "retention_days",
+        ("HEADWATER_RETENTION_DAYS",),
+        0.0,
+        *_number(0, 36_500),
+        "Days items are kept after they were first seen, unless their source says otherwise; 0 keeps them for ever.",
+    ),
+    Setting(
+        "retention_items",
+        ("HEADWATER_RETENTION_ITEMS",),
+        0,
+        *_whole(0, 1_000_000_000),
+        "Items that are kept of a source, the newest, unless it says otherwise; 0 keeps all.",
+    ),
+    Setting(
+        "retention_visit_days",
+        ("HEADWATER_RETENTION_VISIT_DAYS",),
+        30.0,
+        *_number(2, 36_500),
+        "Days the record of every single visit is kept; their sums by the hour stay.",
+    ),
+    Setting(
         "contact_url",
         ("HEADWATER_CONTACT_URL",),
         None,
@@ -266,6 +287,13 @@ SETTINGS: tuple[Setting, ...] = (
         "info",
         *_choice("debug", "info", "warning", "error"),
         "How much is logged.",
+    ),
+    Setting(
+        "log_format",
+        ("HEADWATER_LOG_FORMAT",),
+        "text",
+        *_choice("text", "json"),
+        "How log lines are written: for people, or each as a JSON object.",
     ),
     Setting(
         "language",
@@ -304,11 +332,15 @@ class Settings:
     allow_hosts: tuple[str, ...]
     host_concurrency: int
     host_spacing_seconds: float
+    retention_days: float
+    retention_items: int
+    retention_visit_days: float
     contact_url: str | None
     proxy: str | None
     host: str
     port: int
     log_level: str
+    log_format: Literal["text", "json"]
     language: Language | None
     # Minutes by type, spelt as the user spelt it, lower case. Of two names of one type, the later one counts.
     fetch_intervals: Mapping[str, float]

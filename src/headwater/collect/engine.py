@@ -9,6 +9,7 @@ what runs end within STOP_SECONDS, give the rest back.
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
@@ -22,6 +23,7 @@ from headwater.collect.patience import patiently
 from headwater.collect.settler import Settler
 from headwater.collect.steering import steer_price
 from headwater.collect.surroundings import Surroundings, make_fetcher, read_surroundings
+from headwater.collect.upkeep import Upkeep
 from headwater.collect.visit import failed_settlement, internal_failure, visit
 from headwater.config import Settings
 from headwater.errors import StoreError
@@ -103,6 +105,8 @@ class Engine:
         self._on_given_back: Callable[[int], None] = lambda source_id: None  # claimed, but not visited
         self._wake = asyncio.Event()  # something may be due
         self._listener = Listener(store, self.wake)
+        self._upkeep = Upkeep(store, settings, self._clock, give_up=lambda: self._stopping)
+        self._keeping_up: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()  # a visit has ended
         self._stopping_since: float | None = None
 
@@ -185,7 +189,9 @@ class Engine:
                 await self._steer()
                 # Made anew every round: what is set in the database takes effect at once.
                 self._world = await self._patiently(self._surroundings)
-                await self._claim_until_none()
+                if self._upkeep.may_be_due and (self._keeping_up is None or self._keeping_up.done()):
+                    self._keeping_up = asyncio.create_task(self.keep_up())
+                await self._claim_until_none(for_seconds=self._settings.collector_tick)
                 await self._sleep()
 
         listening = asyncio.create_task(self._listener.run())
@@ -193,7 +199,16 @@ class Engine:
             return await self._work(work)
         finally:
             listening.cancel()
-            await asyncio.wait((listening,))
+            await asyncio.wait((listening, *((self._keeping_up,) if self._keeping_up else ())))
+
+    async def keep_up(self) -> None:
+        """Do the hourly upkeep, if it is time for it and no other worker does it."""
+        try:
+            await self._upkeep.run_if_due()
+        except StoreError as error:
+            log.warning("upkeep: %s; it goes on another time", error)
+        except Exception:
+            log.exception("upkeep: unexpected error")
 
     async def _work(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Run `work` with a settler beside it, then let every visit end and every result be committed."""
@@ -269,8 +284,9 @@ class Engine:
         longest = self._settings.visit_timeout_seconds
         return now + longest + max(LEASE_MARGIN * longest, MIN_LEASE_MARGIN_SECONDS)
 
-    async def _claim_until_none(self, due_by: float | None = None) -> None:
-        while await self._has_room():
+    async def _claim_until_none(self, due_by: float | None = None, for_seconds: float = math.inf) -> None:
+        until = time.monotonic() + for_seconds  # however much is due, other things must get their turn
+        while time.monotonic() < until and await self._has_room():
             claimed = await self._claim(claim_due, self._claim_limit(), due_by=due_by)
             if not claimed:
                 return
