@@ -351,6 +351,11 @@ class Settings:
         """The database URL in force."""
         return self.database_url or f"sqlite:///{self.data_dir / 'headwater.db'}"
 
+    @property
+    def longest_lease_seconds(self) -> float:
+        """No source is claimed for longer than this."""
+        return 2 * self.visit_timeout_seconds + 10
+
 
 def load_settings(
     *,
@@ -358,8 +363,12 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     toml_file: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
+    shown_names: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Read every setting from all its places; the later place wins. The first wrong one is a SettingError."""
+    """Read every setting from all its places; the later place wins. The first wrong one is a SettingError.
+
+    `shown_names` are what the user wrote for an override, where that is not its name.
+    """
     directory = directory or Path.cwd()
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
@@ -425,7 +434,7 @@ def load_settings(
         if name.startswith(INTERVAL_NAME):
             take_interval(name.removeprefix(INTERVAL_NAME), raw, name, "command line")
         elif name in _BY_NAME:
-            take(_BY_NAME[name], raw, name, "command line")
+            take(_BY_NAME[name], raw, (shown_names or {}).get(name, name), "command line")
         else:
             raise _unknown(name, _BY_NAME, "command line")
 

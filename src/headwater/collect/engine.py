@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import math
+import socket
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
@@ -18,7 +19,8 @@ from random import Random
 from typing import Any, Self, TypeVar
 
 from headwater.collect.lanes import Lanes
-from headwater.collect.outage import Weather
+from headwater.collect.logbook import Logbook
+from headwater.collect.outage import NETWORK_KINDS, Weather
 from headwater.collect.patience import patiently
 from headwater.collect.settler import Settler
 from headwater.collect.steering import steer_price
@@ -32,6 +34,7 @@ from headwater.schedule.price import STEER_EVERY_SECONDS
 from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
 from headwater.store.notify import Listener
+from headwater.store.outages import TOLD_EVERY_SECONDS, clear_outage, mark_outage
 from headwater.store.queue import Settlement, claim_due, claim_sources, next_due_at, release
 
 log = logging.getLogger(__name__)
@@ -101,6 +104,10 @@ class Engine:
         self._world: Surroundings | None = None
         self._settler: Settler | None = None
         self._weather = Weather()
+        self._logbook: Logbook | None = None
+        self._machine = socket.gethostname()
+        self._outage_since: float | None = None
+        self._outage_told_at = 0.0
         self._steered_at = 0.0
         self._on_given_back: Callable[[int], None] = lambda source_id: None  # claimed, but not visited
         self._wake = asyncio.Event()  # something may be due
@@ -194,10 +201,12 @@ class Engine:
                 await self._claim_until_none(for_seconds=self._settings.collector_tick)
                 await self._sleep()
 
+        self._logbook = logbook = Logbook()
         listening = asyncio.create_task(self._listener.run())
         try:
             return await self._work(work)
         finally:
+            logbook.sum_up(self.in_flight, now=True)
             listening.cancel()
             await asyncio.wait((listening, *((self._keeping_up,) if self._keeping_up else ())))
 
@@ -264,6 +273,23 @@ class Engine:
                 )
             )
             self._steered_at = price.at
+
+    async def _tell_outage(self) -> None:
+        """Leave a mark while our own network is down, for everybody to see; take it away afterwards."""
+        now = self._clock()
+        if not self._weather.is_ours(now):
+            if self._outage_since is not None:
+                self._outage_since = None
+                log.warning("our network is back")
+                await self._patiently(lambda: self._store.write(clear_outage, self._machine))
+        elif self._outage_since is None or now - self._outage_told_at >= TOLD_EVERY_SECONDS:
+            if self._outage_since is None:
+                log.warning(
+                    "most hosts fail at once: our own network is down, and no source is blamed for it"
+                )
+            self._outage_since = since = self._outage_since or now
+            self._outage_told_at = now
+            await self._patiently(lambda: self._store.write(mark_outage, self._machine, since, now))
 
     async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         return await patiently(work, give_up=lambda: self._stopping)
@@ -358,6 +384,11 @@ class Engine:
 
     def _settled(self, settlement: Settlement) -> None:
         self.tally.add(settlement)
+        if settlement.visit.error_kind in NETWORK_KINDS or self._outage_since is not None:
+            self._wake.set()  # the weather may have changed
+        if self._logbook is not None:
+            self._logbook.note(settlement)
+            self._logbook.sum_up(self.in_flight)
         self._on_settled(settlement)
 
     async def _sleep(self) -> None:
@@ -370,6 +401,7 @@ class Engine:
         while not self._stopping:
             self._wake.clear()  # before the look: what is announced from here on may be missing in it
             await self._set_clock()
+            await self._tell_outage()
             now = self._clock()
             first = await self._patiently(lambda: self._store.read(next_due_at))
             if first is not None and first <= now:

@@ -49,8 +49,8 @@ DAY = 24 * HOUR
 
 READ_ROWS = 2_000
 FEWEST_ROWS = 20
-MOST_ROWS = 2_000
-WRITE_SECONDS = 0.05  # what a batch should take
+MOST_ROWS = 1_000
+WRITE_SECONDS = 0.03  # what a batch should take
 
 
 class Cut(Exception):  # noqa: N818 - it is not an error

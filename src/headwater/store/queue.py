@@ -123,6 +123,23 @@ def count_due(connection: Connection, now: float) -> int:
     ).scalar_one()
 
 
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A source that is due, and where it stands in line."""
+
+    source: Source
+    place: float
+    requested_at: float | None
+
+
+def list_due(connection: Connection, now: float, limit: int | None = None) -> list[Due]:
+    """What a claim would take now, first in line first. Takes nothing."""
+    query = select(sources).where(sources.c.due_at <= now).order_by(sources.c.due_at).limit(limit)
+    return [
+        Due(source_from_row(row), row.due_at, row.refresh_requested_at) for row in connection.execute(query)
+    ]
+
+
 _HOT = (
     "etag",
     "last_modified",

@@ -42,6 +42,13 @@ def place_in_line(
     return next_fetch_at
 
 
+def due_since(place: float) -> float:
+    """Since when, or from when on, a source at this place in line is due."""
+    if place < NEW_LANE:
+        return place - MANUAL_LANE
+    return place - NEW_LANE if place < 0 else place
+
+
 def add_source(
     connection: Connection,
     *,
