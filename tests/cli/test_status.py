@@ -199,7 +199,7 @@ def test_watching_on_a_terminal_leaves_it_as_it_was(alone: Headwater) -> None:
 
 def started(headwater: Headwater, origin: Origin, **environment: str) -> subprocess.Popen[str]:
     """A loop in the middle of a visit that does not end by itself."""
-    origin.route("/slow", Answer(fault="hang"))
+    origin.route("/slow", Answer(FEED.encode(), fault="drip", drip_seconds=1.0))
     headwater.ok("source", "add", origin.url("/slow"), "--no-check")
     process = headwater.start("collect", "--loop", **environment)
     deadline = time.monotonic() + 30

@@ -1,6 +1,7 @@
 """Whole visits through the engine: a real origin, a real database, a clock of our own."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +20,7 @@ from headwater.smart_scheduler import get_source_stats
 from headwater.store.clock import measured_clock
 from headwater.store.database import Store
 from headwater.store.items import list_items
+from headwater.store.outages import Outage, read_outages
 from headwater.store.queue import claim_sources, count_due
 from headwater.store.settings import set_setting
 from headwater.store.sources import get_source, list_sources, request_refresh
@@ -638,3 +640,54 @@ async def test_the_loop_starts_at_once_on_a_new_source_and_on_a_refresh(
         engine.stop()
         assert await running is True
     assert took < (10 if store.is_sqlite else 5)
+
+
+async def test_when_our_network_is_down_the_status_says_so_until_it_is_back(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    for number in range(8):
+        add(store, f"http://127.0.0.{number + 10}:{port}/feed", clock)
+    origin.otherwise(Answer(body=rss(1)))
+
+    def outages() -> list[Outage]:
+        with store.reading() as connection:
+            return read_outages(connection, clock())
+
+    open_settings = replace(settings, allow_hosts=("127.0.0.0/8",))
+    async with Engine(store, open_settings, clock=clock) as engine, asyncio.timeout(30):
+        running = asyncio.create_task(engine.run())
+        while not outages():
+            await asyncio.sleep(0.02)
+        assert {source.consecutive_failures for source in list_all(store)} <= {0, 1}, "few were blamed before"
+        clock.advance(400)  # the failures are old news now
+        add(store, origin.url("/feed"), clock)
+        while outages():
+            await asyncio.sleep(0.02)
+        engine.stop()
+        assert await running is True
+
+
+async def test_a_start_after_a_long_stop_stampedes_no_host_and_spreads_what_comes_after(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.otherwise(Answer(body=rss(1), delay=0.02))
+    for number in range(100):
+        add(store, origin.url(f"/{number}"), clock)
+    polite = replace(settings, policy="adaptive", host_concurrency=2, collector_concurrency=50)
+    await collect(store, polite, clock)
+    clock.advance(30 * 86_400)  # it was off for a month
+    with store.reading() as connection:
+        assert count_due(connection, clock()) == 100
+    most = 0
+    async with Engine(store, polite, clock=clock) as engine, asyncio.timeout(60):
+        working = asyncio.create_task(engine.collect_due())
+        while not working.done():
+            most = max(most, origin.open_connections)
+            await asyncio.sleep(0.002)
+    assert engine.tally.visits == 100
+    assert 1 <= most <= 2, "its host gets no more at once than on any other day"
+    planned = sorted((source.next_fetch_at or 0) - clock() for source in list_all(store))
+    assert planned[-1] - planned[0] > 60, "what was visited together is not due together again"

@@ -244,10 +244,12 @@ class Engine:
             return in_time
         finally:
             working.cancel()
-            for task in self._visits:
-                task.cancel()
+            left_over = await self._cut_off()
             await settler.finish()
             await settling
+            if left_over:  # stopped at once, or by an error: their leases need not run out for that
+                with contextlib.suppress(StoreError):
+                    await self._store.write(release, left_over)
 
     async def _surroundings(self) -> Surroundings:
         return await read_surroundings(
@@ -424,13 +426,17 @@ class Engine:
             )
         if settling.done():
             settling.result()
+        in_time = not self._visits
+        if left_over := await self._cut_off():
+            await self._store.write(release, left_over)
+        return in_time
+
+    async def _cut_off(self) -> list[Source]:
+        """End every visit now. Answers the sources that were claimed and have not been visited."""
         unbegun = self._lanes.clear()
         late = dict(self._visits)
         for task in late:
             task.cancel()
         if late:
             await asyncio.wait(late)
-        left_over = [*unbegun, *late.values()]
-        if left_over:
-            await self._store.write(release, left_over)
-        return not late
+        return [*unbegun, *late.values()]

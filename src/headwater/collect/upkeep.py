@@ -120,8 +120,10 @@ class Upkeep:
     async def _roll_up(self, now: float, done: Done) -> None:
         """Add the records up by the hour; those whose time is over go."""
         rolled = await self._store.read(read_rolled)
-        until = max(rolled.rolled_until, hour_of(now))
-        final_until = max(rolled.final_until, hour_of(now - self._record_seconds))
+        until, over = hour_of(now), hour_of(now - self._record_seconds)
+        if rolled.rolled_until > until:  # the clock was wrong then, and what it said is not to be gone by
+            rolled = Rolled(until, min(rolled.final_until, over))
+        final_until = max(rolled.final_until, over)
         # What becomes final is added up once more, and so are the hours in which visits may have come in late.
         await self._add_up(rolled.final_until, final_until)
         await self._add_up(max(final_until, rolled.rolled_until - LATE_SECONDS), until)

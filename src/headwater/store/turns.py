@@ -26,7 +26,7 @@ def take_turn(
 ) -> Turn | None:
     """Take the turn if it is time for it and nobody has it. None: not now."""
     last = _locked_turn(connection, key)
-    if now < last.lease_until or now - last.done_at < every_seconds:
+    if now < last.lease_until or 0 <= now - last.done_at < every_seconds:
         return None
     turn = Turn(holder, lease_until, now, last.done_at, last.note)
     set_setting(connection, key, asdict(turn), now)
