@@ -1,13 +1,13 @@
 """Visits by the hour, which outlive the visit records, and an index on the sources that want attention.
 
-Revision ID: 0003
+Revision ID: 0004
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003"
-down_revision = "0002"
+revision = "0004"
+down_revision = "0003"
 
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 Seconds: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL, "sqlite")

@@ -1,0 +1,68 @@
+"""What the collector's status tells: every source's state, and the numbers of the last 24 hours."""
+
+from dataclasses import dataclass
+
+import orjson
+from sqlalchemy import Connection, select
+
+from headwater.model import Json
+from headwater.store.hours import visits_since
+from headwater.store.overview import count_sources
+from headwater.store.paging import one_page
+from headwater.store.tables import sources
+
+DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSource:
+    id: int
+    name: str
+    type: str
+    config: Json
+    schedule_enabled: bool
+    status: str
+    last_fetched_at: float | None
+    next_fetch_at: float | None
+    fetch_count: int
+    fetch_error_count: int
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    total_sources: int
+    active_sources: int
+    paused_by_error: int  # failing for long, or gone
+    fetches_24h: int
+    errors_24h: int
+    items_24h: int
+
+
+def fleet_sources(connection: Connection, *, after: int | None, limit: int) -> list[FleetSource]:
+    """Up to `limit` sources and one more, by number, from after the one numbered `after`."""
+    columns = [sources.c[name] for name in FleetSource.__dataclass_fields__]
+    query = one_page(
+        select(*columns).where(~sources.c.is_deleted),
+        [sources.c.id],
+        after=None if after is None else (after,),
+        limit=limit,
+    )
+    found = []
+    for row in connection.execute(query):
+        values = row._asdict()
+        found.append(FleetSource(**{**values, "config": orjson.loads(values["config"])}))
+    return found
+
+
+def read_fleet(connection: Connection, now: float) -> Fleet:
+    counts = count_sources(connection)
+    visits = visits_since(connection, now - DAY_SECONDS)
+    return Fleet(
+        total_sources=counts.total,
+        active_sources=counts.active,
+        paused_by_error=counts.paused_by_error + counts.retired,
+        fetches_24h=visits.total - visits.visits.get("skipped", 0),
+        errors_24h=visits.failed,
+        items_24h=visits.items_new,
+    )
