@@ -122,6 +122,7 @@ def import_(
     json: Json = False,
 ) -> None:
     from headwater.collect.lists import import_opml
+    from headwater.store.clock import measured_clock
 
     session: Session = context.obj
     data = _read(file)
@@ -130,7 +131,9 @@ def import_(
         session.open_store() as store,
         progress_bar(t("Importing"), quiet=json) as advance,
     ):
-        report = import_opml(store, data, time.time(), lambda done, total: advance(done, total, ""))
+        report = import_opml(
+            store, data, measured_clock(store)(), lambda done, total: advance(done, total, "")
+        )
     counts = Counter(entry.outcome for entry in report)
     if json:
         print_json(report)

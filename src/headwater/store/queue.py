@@ -18,6 +18,7 @@ from headwater.model import Source, Visit
 from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
 from headwater.store.items import ItemChange, write_items
 from headwater.store.memory import write_memories
+from headwater.store.notify import announce
 from headwater.store.sources import hints_to_json, move_source, place_in_line, source_from_row
 from headwater.store.stats import read_stats, write_stats
 from headwater.store.tables import collection_records, sources
@@ -104,6 +105,8 @@ def release(
         later = (due_at or {}).get(source.id)
         rows.append((None, place if place is None or later is None else later, source.id))
     update_rows(connection, sources, ("id",), ("lease_until", "due_at"), rows)
+    if due_at is None:
+        announce(connection)  # they may be due at once, and who gives them back may be going away
 
 
 def next_due_at(connection: Connection) -> float | None:
@@ -118,6 +121,23 @@ def count_due(connection: Connection, now: float) -> int:
     return connection.execute(
         select(func.count()).select_from(sources).where(sources.c.due_at <= now)
     ).scalar_one()
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A source that is due, and where it stands in line."""
+
+    source: Source
+    place: float
+    requested_at: float | None
+
+
+def list_due(connection: Connection, now: float, limit: int | None = None) -> list[Due]:
+    """What a claim would take now, first in line first. Takes nothing."""
+    query = select(sources).where(sources.c.due_at <= now).order_by(sources.c.due_at).limit(limit)
+    return [
+        Due(source_from_row(row), row.due_at, row.refresh_requested_at) for row in connection.execute(query)
+    ]
 
 
 _HOT = (

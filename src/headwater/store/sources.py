@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from headwater.errors import ConflictError, FailureKind, InputError, NotFoundError
 from headwater.model import Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
+from headwater.store.notify import announce
 from headwater.store.tables import sources
 
 # Places in the line of due sources, before every planned time (see `place_in_line`).
@@ -39,6 +40,13 @@ def place_in_line(
     if next_fetch_at is None:
         return NEW_LANE + created_at
     return next_fetch_at
+
+
+def due_since(place: float) -> float:
+    """Since when, or from when on, a source at this place in line is due."""
+    if place < NEW_LANE:
+        return place - MANUAL_LANE
+    return place - NEW_LANE if place < 0 else place
 
 
 def add_source(
@@ -71,6 +79,7 @@ def add_source(
     except IntegrityError:
         # Somebody else was a moment faster; the transaction is over, so there is no looking who.
         raise ConflictError("{url} is there already", url=url) from None
+    announce(connection)
     return source_from_row(row)
 
 
@@ -118,6 +127,7 @@ def set_schedule_enabled(connection: Connection, source_id: int, enabled: bool, 
     """Pause or resume. A resumed source is due when its plan says, at once if that has passed."""
     source = _lock(connection, source_id)
     _change(connection, source, now, schedule_enabled=enabled)
+    announce(connection)
     return get_source(connection, source_id)
 
 
@@ -161,6 +171,7 @@ def request_refresh(connection: Connection, source_ids: Iterable[int] | None, no
         .where(sources.c.id.in_(chosen))
         .values(refresh_requested_at=now, due_at=case((in_flight, sources.c.due_at), else_=MANUAL_LANE + now))
     )
+    announce(connection)
     return result.rowcount
 
 
