@@ -1,4 +1,4 @@
-"""A day of ten thousand sources on the real engine, queue and planner; only the clock and the publishers are made up."""
+"""A day of ten thousand sources on the real engine, queue and planner; only clock and publishers are made up."""
 
 import time
 from bisect import bisect_right

@@ -242,11 +242,14 @@ class Engine:
         return now + longest + max(LEASE_MARGIN * longest, MIN_LEASE_MARGIN_SECONDS)
 
     async def _claim_until_none(self, due_by: float | None = None) -> None:
+        crowded = False
         while await self._has_room():
-            claimed = await self._claim(claim_due, self._claim_limit(), due_by=due_by)
+            # Behind the many sources of one busy host stand others: they are reached in larger steps.
+            limit = BATCH if crowded else self._claim_limit()
+            claimed = await self._claim(claim_due, limit, due_by=due_by)
             if not claimed:
                 return
-            await self._line_up(claimed)
+            crowded = await self._line_up(claimed)
 
     async def _has_room(self) -> bool:
         """Wait until more sources can be used; False when it is time to stop."""
