@@ -58,7 +58,7 @@ def test_no_answer_breaks_the_description(described: Any, key: str) -> None:
         @hypothesis.settings(
             max_examples=40, deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
         )
-        def check(case: schemathesis.Case) -> None:
+        def check(case: schemathesis.Case[Any]) -> None:
             case.call_and_validate(headers={"Authorization": f"Bearer {key}"}, checks=PROMISES)
 
         check()
