@@ -243,11 +243,26 @@ SETTINGS: tuple[Setting, ...] = (
         "Where publishers can reach you; part of the User-Agent.",
     ),
     Setting(
+        "public_url",
+        ("HEADWATER_PUBLIC_URL",),
+        None,
+        *_text(r"https?://[^\s?#]+", "http://… or https://…, without ? and #"),
+        "The address under which the world reaches this server: outlets say it, hubs push to it.",
+    ),
+    Setting(
         "proxy",
         ("HEADWATER_PROXY",),
         None,
         *_text(r"https?://.+", "http://… or https://…"),
         "An HTTP proxy for all requests.",
+        secret=True,
+    ),
+    Setting(
+        "password",
+        ("HEADWATER_PASSWORD",),
+        None,
+        *_text(r".{8,200}", "8 to 200 characters"),
+        "Opens the dashboard, besides API keys; when it is set, this machine's own visitors sign in too.",
         secret=True,
     ),
     Setting(
@@ -310,7 +325,9 @@ class Settings:
     host_concurrency: int
     host_spacing_seconds: float
     contact_url: str | None
+    public_url: str | None
     proxy: str | None
+    password: str | None
     host: str
     port: int
     log_level: str
@@ -504,9 +521,9 @@ def _unknown(name: str, known: Iterable[str], origin: str) -> SettingError:
 
 
 def shown_value(setting: Setting, value: Any) -> Any:
-    """A setting's value as it may be shown: passwords in URLs are starred out."""
+    """A setting's value as it may be shown: secrets are starred out, in addresses only their passwords."""
     if setting.secret and isinstance(value, str):
-        return without_password(value)
+        return without_password(value) if "://" in value else "***"
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, Path) else value
