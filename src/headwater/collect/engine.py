@@ -314,11 +314,14 @@ class Engine:
 
     async def _claim_until_none(self, due_by: float | None = None, for_seconds: float = math.inf) -> None:
         until = time.monotonic() + for_seconds  # however much is due, other things must get their turn
+        crowded = False
         while time.monotonic() < until and await self._has_room():
-            claimed = await self._claim(claim_due, self._claim_limit(), due_by=due_by)
+            # Behind the many sources of one busy host stand others: they are reached in larger steps.
+            limit = BATCH if crowded else self._claim_limit()
+            claimed = await self._claim(claim_due, limit, due_by=due_by)
             if not claimed:
                 return
-            await self._line_up(claimed)
+            crowded = await self._line_up(claimed)
 
     async def _has_room(self) -> bool:
         """Wait until more sources can be used; False when it is time to stop."""
