@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headwater.cli.loop import run
 from headwater.cli.output import BIGGEST, Json, from_now, print_json, progress_bar, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
@@ -68,7 +69,7 @@ def collect(
                             finished = await engine.collect_due()
                     return finished, engine.tally
 
-        finished, tally = asyncio.run(work())
+        finished, tally = run(work())
         if json:
             print_json(_tally_as_json(tally))
         else:
