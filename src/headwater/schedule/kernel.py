@@ -123,8 +123,13 @@ def shape_weights(vector: Vector, weights: Vector) -> None:
 def day_count(vector: Vector, bin_: int, half_width: int) -> float:
     """Weight of a bin and its neighbours, round the clock."""
     total = 0.0
-    for offset in range(-half_width, half_width + 1):
-        total += vector[DAY + (bin_ + offset) % DAY_BINS]
+    low, high = bin_ - half_width, bin_ + half_width + 1
+    if low >= 0 and high <= DAY_BINS:
+        for weight in vector[DAY + low : DAY + high]:
+            total += weight
+    else:
+        for bin_ in range(low, high):
+            total += vector[DAY + bin_ % DAY_BINS]
     return total
 
 
@@ -316,20 +321,20 @@ def sum_day(vector: Vector, sums: Vector) -> None:
     single = 0.0
     double = 0.0
     index = 0
-    for bin_ in range(DAY + DAY_BINS - _MARGIN, DAY + DAY_BINS):
+    for weight in vector[DAY + DAY_BINS - _MARGIN : DAY + DAY_BINS]:
         sums[index] = double
         double += single
-        single += vector[bin_]
+        single += weight
         index += 1
-    for bin_ in range(DAY, DAY + DAY_BINS):
+    for weight in vector[DAY : DAY + DAY_BINS]:
         sums[index] = double
         double += single
-        single += vector[bin_]
+        single += weight
         index += 1
-    for bin_ in range(DAY, DAY + _REACH - DAY_BINS - _MARGIN):
+    for weight in vector[DAY : DAY + _REACH - DAY_BINS - _MARGIN]:
         sums[index] = double
         double += single
-        single += vector[bin_]
+        single += weight
         index += 1
     sums[index] = double
 
@@ -463,6 +468,11 @@ def plan_visit(
     horizon = HORIZON_VISITS * typical
     midnight = 0.0
     weekday = 1.0
+    edge = -1
+    mixed = 0.0
+    weekly = -1.0 / MEMORIES[1]
+    daily = -1.0 / MEMORIES[2]
+    hourly = -1.0 / MEMORIES[3]
     finest = 2.0 * price / (CELLS_PER_VISIT * CELLS_PER_VISIT)
     while cells < MAX_CELLS and (ahead < horizon or cells < CELLS_PER_VISIT):
         start = now + ahead
@@ -474,8 +484,8 @@ def plan_visit(
             # Whole bins, so that a cell's mean is exact.
             width = ((start + width) // BIN_SECONDS) * BIN_SECONDS - start
         middle = ahead + 0.5 * width
-        rate = slow + change_week * (1.0 - middle / MEMORIES[1])
-        rate += change_day * exp(-middle / MEMORIES[2]) + change_hours * exp(-middle / MEMORIES[3])
+        rate = slow + change_week * (1.0 + middle * weekly)
+        rate += change_day * exp(middle * daily) + change_hours * exp(middle * hourly)
         profile = 1.0
         if not flat:
             if width > BIN_SECONDS:
@@ -484,24 +494,27 @@ def plan_visit(
             else:
                 first = int(((now + middle) % _DAY_SECONDS) // BIN_SECONDS)
                 stop = first + 1
-            bins = stop - first
-            high = first + _HIGH_BROAD
-            low = first + _LOW_BROAD
-            broad = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
-            high = first + _HIGH_MEDIUM
-            low = first + _LOW_MEDIUM
-            medium = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
-            profile = mix_level + mix_broad * broad + mix_medium * medium
-            if mix_sharp > 0.0:
-                high = first + _HIGH_SHARP
-                low = first + _LOW_SHARP
-                sharp = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
-                profile += mix_sharp * sharp
+            # The mixture's running sum at the two ends of the cell; it begins where the one before has ended.
+            if first != edge:
+                mixed = mix_broad * (sums[first + _HIGH_BROAD] - sums[first + _LOW_BROAD])
+                mixed += mix_medium * (sums[first + _HIGH_MEDIUM] - sums[first + _LOW_MEDIUM])
+                mixed += mix_sharp * (sums[first + _HIGH_SHARP] - sums[first + _LOW_SHARP])
+            passed = mixed
+            mixed = mix_broad * (sums[stop + _HIGH_BROAD] - sums[stop + _LOW_BROAD])
+            mixed += mix_medium * (sums[stop + _HIGH_MEDIUM] - sums[stop + _LOW_MEDIUM])
+            mixed += mix_sharp * (sums[stop + _HIGH_SHARP] - sums[stop + _LOW_SHARP])
+            profile = mix_level + (mixed - passed) / (stop - first)
+            edge = stop
             if minutes:
+                # The same for the shapes of the day that go with the minutes.
+                hours = hour_broad * (sums[stop + _HIGH_BROAD] - sums[stop + _LOW_BROAD])
+                hours -= hour_broad * (sums[first + _HIGH_BROAD] - sums[first + _LOW_BROAD])
+                hours += hour_medium * (sums[stop + _HIGH_MEDIUM] - sums[stop + _LOW_MEDIUM])
+                hours -= hour_medium * (sums[first + _HIGH_MEDIUM] - sums[first + _LOW_MEDIUM])
                 reached = hour_until(hour, start + width)
                 share_of_hour = (reached - sofar) * 60.0 / width
                 sofar = reached
-                profile += share_of_hour * (hour_level + hour_broad * broad + hour_medium * medium)
+                profile += share_of_hour * (hour_level + hours / (stop - first))
             if week > NEGLIGIBLE:
                 if start >= midnight:
                     midnight = (start // _DAY_SECONDS + 1.0) * _DAY_SECONDS
