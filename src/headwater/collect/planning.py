@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from headwater.errors import FailureKind, VisitError
 from headwater.model import Observation, Plan, Source, SourceStats, SourceStatus
@@ -59,8 +60,13 @@ class Planner:
         checks = source.stats.check_count if source.stats else 0
         return RECENT_ENTRIES if needs_analysis(checks + 1, news) else 0
 
-    def after_success(self, source: Source, seen: Observation, history: Sequence[float] = ()) -> Source:
-        """The source after a visit that worked (or had nothing to do). `history` is what was wanted, or nothing."""
+    def after_success(
+        self, source: Source, seen: Observation, history: Sequence[float] = (), **found: Any
+    ) -> Source:
+        """The source after a visit that worked (or had nothing to do). `history` is what was wanted, or nothing.
+
+        `found` are fields that the visit itself has changed.
+        """
         state, plan = self._plan(source, seen, None, history)
         stats = self._advance(source, seen, "", history)
         return replace(
@@ -74,6 +80,7 @@ class Planner:
             last_error=None,
             last_error_kind=None,
             stats=replace(stats, next_due_at=int(plan.next_at)),
+            **found,
         )
 
     def after_failure(self, source: Source, error: VisitError, at: float, *, ours: bool = False) -> Source:
@@ -133,9 +140,10 @@ class Planner:
         self, source: Source, seen: Observation, failure: Failure | None, history: Sequence[float]
     ) -> tuple[bytes | None, Plan]:
         policy = self.policy_of(source)
-        # An interval is the operator's own word: only the publisher and failures may change it.
-        limits = _UNLIMITED if isinstance(policy, IntervalPolicy) else self.limits
-        limits = replace(limits, thresholds=self.limits.thresholds, backoff=self.limits.backoff)
+        limits = self.limits
+        if isinstance(policy, IntervalPolicy):
+            # An interval is the operator's own word: only the publisher and failures may change it.
+            limits = replace(_UNLIMITED, thresholds=limits.thresholds, backoff=limits.backoff)
         try:
             state = source.policy_state
             if history and _has_lost_state(policy, source):

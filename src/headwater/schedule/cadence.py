@@ -10,7 +10,7 @@ import random
 import struct
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -221,49 +221,41 @@ def advance_stats(
     """
     moment = int(now)
     check_count = stats.check_count + 1
-    stats = replace(
-        stats,
-        check_count=check_count,
-        hit_count=stats.hit_count + (1 if has_new_entries else 0),
-        last_check_at=moment,
-        created_at=stats.created_at or moment,
-        updated_at=moment,
-    )
+    last_article_at = stats.last_article_at
+    frequency, cadence = stats.frequency_type, stats.cadence
+    mean, deviation = stats.avg_publish_hour, stats.std_publish_hour
     times: Sequence[float] | None = None
     if has_new_entries:
         times = recent_times()
-        newest = int(times[-1]) if times else moment
-        stats = replace(stats, last_article_at=max(stats.last_article_at, newest))
+        last_article_at = max(last_article_at, int(times[-1]) if times else moment)
     if needs_analysis(check_count, has_new_entries):
         times = recent_times() if times is None else times
         frequency, cadence = classify_times(times)
         mean, deviation = find_publish_hours(times)
-        stats = replace(
-            stats,
-            frequency_type=frequency,
-            cadence=cadence,
-            avg_publish_hour=mean,
-            std_publish_hour=deviation,
-        )
     due = calculate_next_check_time(
-        stats.cadence,
-        stats.frequency_type,
-        stats.avg_publish_hour,
-        stats.std_publish_hour,
-        stats.last_article_at,
-        now=now,
-        rng=rng,
+        cadence, frequency, mean, deviation, last_article_at, now=now, rng=rng
     )
-    if not error_message:
-        return replace(stats, fail_count=0, backoff_until=0, last_error=None, next_due_at=due)
-    fail_count = stats.fail_count + 1
-    backoff = calculate_backoff(fail_count, error_message)
-    return replace(
-        stats,
+    fail_count = backoff_until = 0
+    if error_message:
+        fail_count = stats.fail_count + 1
+        backoff = calculate_backoff(fail_count, error_message)
+        backoff_until = moment + backoff if backoff else 0
+        due = max(due, moment + backoff)
+    return SourceStats(
+        frequency_type=frequency,
+        cadence=cadence,
+        avg_publish_hour=mean,
+        std_publish_hour=deviation,
+        next_due_at=due,
+        last_check_at=moment,
+        last_article_at=last_article_at,
         fail_count=fail_count,
-        backoff_until=moment + backoff if backoff else 0,
-        last_error=error_message,
-        next_due_at=max(due, moment + backoff),
+        backoff_until=backoff_until,
+        last_error=error_message or None,
+        check_count=check_count,
+        hit_count=stats.hit_count + (1 if has_new_entries else 0),
+        created_at=stats.created_at or moment,
+        updated_at=moment,
     )
 
 
