@@ -184,9 +184,13 @@ def bare(pipe: Pipe, urls: list[str], at_once: int) -> None:
 
 def reader(pipe: Pipe, path: str, urls: list[str]) -> None:
     """The `reader` library with its defaults: one worker, SQLite, feedparser."""
+    import sys
     import warnings
 
+    import feedparser_sgmllib
+
     warnings.simplefilter("ignore")
+    sys.modules["sgmllib"] = feedparser_sgmllib  # the same module, under the name reader's own feedparser knows
     from reader import make_reader
 
     feeds = make_reader(path)
@@ -201,5 +205,5 @@ def reader(pipe: Pipe, path: str, urls: list[str]) -> None:
         except EOFError:
             return
         began = cpu_seconds()
-        feeds.update_feeds()
+        feeds.update_feeds(scheduled=False)
         pipe.send(cpu_seconds() - began)

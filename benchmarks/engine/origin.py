@@ -31,13 +31,22 @@ def feed_url(port: int, number: int, feeds: int) -> str:
     return f"http://127.0.0.{number % ADDRESSES + 1}:{port}/{number % feeds}.xml{query}"
 
 
+def _words(rng: Random, count: int) -> str:
+    return " ".join(rng.choices(_WORDS, k=count))
+
+
 def _item(rng: Random, feed: int, number: int, published_at: float) -> str:
-    title = " ".join(rng.choices(_WORDS, k=6))
-    paragraphs = "".join(f"<p>{' '.join(rng.choices(_WORDS, k=30))}.</p>" for _ in range(3))
+    """An item as blogs have them: a summary, and a text with some markup."""
+    text = "".join(
+        f'<p>{_words(rng, 40)} <a href="/page/{number}">{_words(rng, 2)}</a> <em>{_words(rng, 10)}</em>.</p>'
+        for _ in range(3)
+    )
     return (
-        f"<item><title>{title}</title><link>https://site{feed}.example/posts/{number}</link>"
+        f"<item><title>{_words(rng, 6)}</title><link>https://site{feed}.example/posts/{number}</link>"
         f'<guid isPermaLink="false">post-{feed}-{number}</guid><pubDate>{formatdate(published_at)}</pubDate>'
-        f"<category>{rng.choice(_WORDS)}</category><description><![CDATA[{paragraphs}]]></description></item>"
+        f"<dc:creator>{_words(rng, 2)}</dc:creator><category>{rng.choice(_WORDS)}</category>"
+        f"<description>{_words(rng, 30)}</description>"
+        f"<content:encoded><![CDATA[{text}]]></content:encoded></item>"
     )
 
 
@@ -72,7 +81,9 @@ class _Feed:
 
     def _build(self) -> None:
         body = (
-            '<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><channel>'
+            '<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"'
+            ' xmlns:dc="http://purl.org/dc/elements/1.1/"'
+            ' xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>'
             f"<title>Site {self._number}</title><link>https://site{self._number}.example/</link>"
             f"<description>What site {self._number} has to say</description><language>en</language>"
             f"{''.join(self._items)}</channel></rss>"

@@ -68,7 +68,7 @@ class Planner:
         `found` are fields that the visit itself has changed.
         """
         state, plan = self._plan(source, seen, None, history)
-        stats = self._advance(source, seen, "", history)
+        stats = self._advance(source, seen, "", history, plan)
         return replace(
             source,
             policy_state=state,
@@ -79,7 +79,7 @@ class Planner:
             consecutive_failures=0,
             last_error=None,
             last_error_kind=None,
-            stats=replace(stats, next_due_at=int(plan.next_at)),
+            stats=stats,
             **found,
         )
 
@@ -96,7 +96,7 @@ class Planner:
             status = "retired"
         elif status == "ok" and error.kind is FailureKind.UNAUTHORIZED:
             status = "needs_attention"
-        stats = self._advance(source, seen, str(error), ())
+        stats = self._advance(source, seen, str(error), (), plan)
         backed_off = plan.reason.get("decided_by") in ("backoff", "paused", "error")
         return replace(
             source,
@@ -109,7 +109,6 @@ class Planner:
             stats=replace(
                 stats,
                 fail_count=source.consecutive_failures if ours else count,
-                next_due_at=int(plan.next_at),
                 backoff_until=int(plan.next_at) if backed_off else 0,
             ),
         )
@@ -162,7 +161,7 @@ class Planner:
             return None, replace(plan, reason={**plan.reason, "stands_in_for": policy.name})
 
     def _advance(
-        self, source: Source, seen: Observation, error_message: str, history: Sequence[float]
+        self, source: Source, seen: Observation, error_message: str, history: Sequence[float], plan: Plan
     ) -> SourceStats:
         stats = source.stats or SourceStats()
         if not is_sound(stats):
@@ -175,7 +174,7 @@ class Planner:
             error_message=error_message,
             recent_times=lambda: recent,
             now=seen.at,
-            rng=self.rng,
+            planned_at=plan.next_at,
         )
 
 

@@ -97,7 +97,8 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
     wanted = world.planner.history_wanted(source, news=bool(found))
     known: dict[bytes, Known] = {}
     history: list[float] = []
-    if found or wanted:
+    # Nothing is known of a source that was never visited: its first items are stored with its first visit.
+    if wanted or (found and source.last_fetched_at is not None):
         known, history = await world.store.read(_look_up, source.id, keys_of(found), wanted)
     world.weather.record(host_of(source.url), now, None)
     return successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)

@@ -191,14 +191,15 @@ def calculate_backoff(fail_count: int, error_message: str = "") -> int:
 
 def is_sound(stats: SourceStats) -> bool:
     """Whether the numbers can be true. What is not is begun anew."""
-    counts = (stats.check_count, stats.hit_count, stats.fail_count, stats.next_due_at, stats.backoff_until)
-    hours = (stats.avg_publish_hour, stats.std_publish_hour)
-    return (
-        FREQUENCY_CADENCE_MAP.get(stats.frequency_type) == stats.cadence
-        and all(isinstance(count, int) and count >= 0 for count in counts)
-        and stats.hit_count <= stats.check_count
-        and all(hour is None or (isinstance(hour, int | float) and 0 <= hour < 24) for hour in hours)
-    )
+    if FREQUENCY_CADENCE_MAP.get(stats.frequency_type) != stats.cadence:
+        return False
+    for count in (stats.check_count, stats.hit_count, stats.fail_count, stats.next_due_at, stats.backoff_until):
+        if not isinstance(count, int) or count < 0:
+            return False
+    for hour in (stats.avg_publish_hour, stats.std_publish_hour):
+        if hour is not None and not (isinstance(hour, float | int) and 0 <= hour < 24):
+            return False
+    return stats.hit_count <= stats.check_count
 
 
 def needs_analysis(check_count: int, has_new_entries: bool) -> bool:
@@ -214,10 +215,12 @@ def advance_stats(
     recent_times: Callable[[], Sequence[float]],
     now: float,
     rng: random.Random | None = None,
+    planned_at: float | None = None,
 ) -> SourceStats:
     """The statistics after one attempt.
 
     `recent_times` gives up to thirty recent publication times, ascending; it is asked only when needed.
+    `planned_at` is the next check where somebody else has planned it.
     """
     moment = int(now)
     check_count = stats.check_count + 1
@@ -232,14 +235,16 @@ def advance_stats(
         times = recent_times() if times is None else times
         frequency, cadence = classify_times(times)
         mean, deviation = find_publish_hours(times)
-    due = calculate_next_check_time(
-        cadence, frequency, mean, deviation, last_article_at, now=now, rng=rng
-    )
-    fail_count = backoff_until = 0
+    backoff = fail_count = 0
     if error_message:
         fail_count = stats.fail_count + 1
         backoff = calculate_backoff(fail_count, error_message)
-        backoff_until = moment + backoff if backoff else 0
+    if planned_at is not None:
+        due = int(planned_at)
+    else:
+        due = calculate_next_check_time(
+            cadence, frequency, mean, deviation, last_article_at, now=now, rng=rng
+        )
         due = max(due, moment + backoff)
     return SourceStats(
         frequency_type=frequency,
@@ -250,7 +255,7 @@ def advance_stats(
         last_check_at=moment,
         last_article_at=last_article_at,
         fail_count=fail_count,
-        backoff_until=backoff_until,
+        backoff_until=moment + backoff if backoff else 0,
         last_error=error_message or None,
         check_count=check_count,
         hit_count=stats.hit_count + (1 if has_new_entries else 0),
