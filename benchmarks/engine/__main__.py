@@ -154,7 +154,7 @@ def main() -> int:
     arguments.add_argument("--many", type=int, default=1_000_000, help="sources among which to claim")
     arguments.add_argument("--claims", type=int, default=8, help="tens of claims")
     arguments.add_argument("--fleet", type=int, default=100_000, help="sources, to see the memory they take")
-    arguments.add_argument("--fleet-visits", type=int, default=30_000, help="visits to the fleet")
+    arguments.add_argument("--fleet-visits", type=int, default=10_000, help="visits to the fleet")
     arguments.add_argument("--only", choices=tuple(_PARTS), help="one part of it")
     options = arguments.parse_args()
     verdict = Verdict()

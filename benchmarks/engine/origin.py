@@ -38,7 +38,7 @@ def _words(rng: Random, count: int) -> str:
 def _item(rng: Random, feed: int, number: int, published_at: float) -> str:
     """An item as blogs have them: a summary, and a text with some markup."""
     text = "".join(
-        f'<p>{_words(rng, 40)} <a href="/page/{number}">{_words(rng, 2)}</a> <em>{_words(rng, 10)}</em>.</p>'
+        f'<p>{_words(rng, 40)} <a href="https://site{feed}.example/page/{number}">{_words(rng, 2)}</a> <em>{_words(rng, 10)}</em>.</p>'
         for _ in range(3)
     )
     return (
