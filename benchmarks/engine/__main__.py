@@ -54,7 +54,9 @@ class Verdict:
     def __init__(self) -> None:
         self.missed = 0
 
-    def tell(self, what: str, figure: float, unit: str, *, most: float | None = None, least: float | None = None) -> None:
+    def tell(
+        self, what: str, figure: float, unit: str, *, most: float | None = None, least: float | None = None
+    ) -> None:
         target = f"at most {most:g}{unit}" if most is not None else f"at least {least:g}{unit}"
         met = (most is None or figure <= most) and (least is None or figure >= least)
         self.missed += not met
@@ -78,7 +80,9 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
         if few:
             enter("reader", "SQLite", len(few), reader, str(directory / "reader.db"), few)
 
-        servers = {costs.name: Costs(f"({costs.name}: the server)", costs.visits) for costs, _, _ in contenders}
+        servers = {
+            costs.name: Costs(f"({costs.name}: the server)", costs.visits) for costs, _, _ in contenders
+        }
 
         def visit(phase: str) -> None:
             for costs, there, clock in contenders:  # in turns, so that a busy moment is everybody's
@@ -94,7 +98,9 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
             visit("10 % changed")
 
     all_costs = {costs.name: costs for costs, _, _ in contenders}
-    print(f"\nCPU seconds per 1,000 visits, {options.sources} feeds of {ITEMS} items, {options.at_once} at once")
+    print(
+        f"\nCPU seconds per 1,000 visits, {options.sources} feeds of {ITEMS} items, {options.at_once} at once"
+    )
     print(f"  {'':34}" + "".join(f"{phase:>15}" for phase in PHASES))
     for costs in (*all_costs.values(), *(servers[name] for name in all_costs if name.endswith("PostgreSQL"))):
         print(f"  {costs.name:34}" + "".join(f"{costs.of(phase):15.3f}" for phase in PHASES))
@@ -104,7 +110,9 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
         for phase, most in MOST_OF_BARE.items():
             ratio = median(
                 mine / theirs
-                for mine, theirs in zip(ours.by_phase[phase], all_costs["bare aiohttp"].by_phase[phase], strict=True)
+                for mine, theirs in zip(
+                    ours.by_phase[phase], all_costs["bare aiohttp"].by_phase[phase], strict=True
+                )
             )
             verdict.tell(f"{kind}: {phase}, times the bare client's", ratio, "×", most=most)
         if few:
@@ -121,7 +129,12 @@ def measure_claims(options: argparse.Namespace, server_url: str, directory: Path
             for count in (options.few, options.many):
                 database = stack.enter_context(new_database(kind, directory, server_url))
                 stores.append(stack.enter_context(Store.open(database)))
-                fill(stores[-1], count, url="'http://host' || n || '.example/feed'", etag="'\"0123456789abcdef\"'")
+                fill(
+                    stores[-1],
+                    count,
+                    url="'http://host' || n || '.example/feed'",
+                    etag="'\"0123456789abcdef\"'",
+                )
             few, many = claim_costs(stores, options.claims, server_clock(kind, server_url))
         print(f"  {kind:12}among {options.few:>9,}: {few:.2f}   among {options.many:>9,}: {many:.2f}")
         verdict.tell(f"{kind}: among many, times among few", many / few, "×", most=1.3)
@@ -146,9 +159,15 @@ def measure_memory(options: argparse.Namespace, server_url: str, directory: Path
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--sources", type=int, default=1000, help="feeds to visit")
-    arguments.add_argument("--reader-sources", type=int, default=150, help="feeds that reader visits; 0: none")
-    arguments.add_argument("--rounds", type=int, default=5, help="of every phase but the first; the median counts")
-    arguments.add_argument("--at-once", type=int, default=50, help="visits at once, ours and the bare client's")
+    arguments.add_argument(
+        "--reader-sources", type=int, default=150, help="feeds that reader visits; 0: none"
+    )
+    arguments.add_argument(
+        "--rounds", type=int, default=5, help="of every phase but the first; the median counts"
+    )
+    arguments.add_argument(
+        "--at-once", type=int, default=50, help="visits at once, ours and the bare client's"
+    )
     arguments.add_argument("--databases", nargs="+", choices=KINDS, default=KINDS)
     arguments.add_argument("--few", type=int, default=10_000, help="sources among which to claim")
     arguments.add_argument("--many", type=int, default=1_000_000, help="sources among which to claim")

@@ -92,9 +92,9 @@ async def _next_order(pipe: Pipe) -> bool:
 
 def headwater(pipe: Pipe, database_url: str, urls: list[str], at_once: int) -> None:
     """Headwater as `headwater collect` runs it. The hosts are few, so politeness is told to let them be."""
+    from headwater.cli.loop import run
     from headwater.collect.engine import Engine
     from headwater.config import load_settings
-    from headwater.cli.loop import run
     from headwater.store.database import Store
 
     settings = replace(
@@ -190,7 +190,9 @@ def reader(pipe: Pipe, path: str, urls: list[str]) -> None:
     import feedparser_sgmllib
 
     warnings.simplefilter("ignore")
-    sys.modules["sgmllib"] = feedparser_sgmllib  # the same module, under the name reader's own feedparser knows
+    sys.modules["sgmllib"] = (
+        feedparser_sgmllib  # the same module, under the name reader's own feedparser knows
+    )
     from reader import make_reader
 
     feeds = make_reader(path)

@@ -19,10 +19,9 @@ import uvloop
 
 ADDRESSES = 20  # of the loopback network, each a host of its own
 CHANGED_EVERY = 10
-_WORDS = (
-    "water river stream delta source valley rain snow spring lake harbour bridge morning letter paper report "
-    "council market garden winter engine signal station forecast measure journal editor reader chapter"
-).split()
+_WORDS = tuple(
+    "water river stream delta source valley rain snow spring lake harbour bridge morning letter paper".split()  # noqa: SIM905
+)
 
 
 def feed_url(port: int, number: int, feeds: int) -> str:
@@ -38,7 +37,8 @@ def _words(rng: Random, count: int) -> str:
 def _item(rng: Random, feed: int, number: int, published_at: float) -> str:
     """An item as blogs have them: a summary, and a text with some markup."""
     text = "".join(
-        f'<p>{_words(rng, 40)} <a href="https://site{feed}.example/page/{number}">{_words(rng, 2)}</a> <em>{_words(rng, 10)}</em>.</p>'
+        f'<p>{_words(rng, 40)} <a href="https://site{feed}.example/page/{number}">{_words(rng, 2)}</a>'
+        f" <em>{_words(rng, 10)}</em>.</p>"
         for _ in range(3)
     )
     return (
@@ -152,4 +152,4 @@ def serving(feeds: int, items: int) -> Iterator[int]:
 
 def publish(port: int) -> None:
     """A new item in every tenth feed."""
-    urllib.request.urlopen(f"http://127.0.0.1:{port}/publish").close()  # noqa: S310 - our own
+    urllib.request.urlopen(f"http://127.0.0.1:{port}/publish").close()

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.engine.contenders import Pipe, contender, cpu_seconds, peak_megabytes
 from headwater.store.database import Store
 from headwater.store.queue import claim_due
-
-from benchmarks.engine.contenders import Pipe, contender, cpu_seconds, peak_megabytes
 
 CLAIM = 100
 FIRST_EVERY = 10  # of the fleet whose memory is measured: the others are unchanged since their last visit
@@ -32,7 +31,7 @@ def fill(store: Store, count: int, *, url: str, etag: str, visited_at: str = "1.
         numbers = f"(WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s)"
         etag, state = f"CAST({etag} AS BLOB)", "zeroblob(600)"
     else:
-        numbers = f"generate_series(1, {count}) AS s(n)"
+        numbers = f"generate_series(1::bigint, {count}) AS s(n)"
         etag, state = f"convert_to({etag}, 'UTF8')", "decode(repeat('00', 600), 'hex')"
     reason = '{"policy": "adaptive", "decided_by": "policy"}'
     words = {"numbers": numbers, "state": state, "reason": reason, "visited_at": visited_at}
@@ -41,7 +40,10 @@ def fill(store: Store, count: int, *, url: str, etag: str, visited_at: str = "1.
             text = statement.format(**words, url=url, etag=etag)
             connection.exec_driver_sql(text if store.is_sqlite else text.replace("%", "%%"))
     if not store.is_sqlite:
-        with store.engine.connect() as plain, plain.execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with (
+            store.engine.connect() as plain,
+            plain.execution_options(isolation_level="AUTOCOMMIT") as connection,
+        ):
             connection.exec_driver_sql("VACUUM ANALYZE sources")
             connection.exec_driver_sql("VACUUM ANALYZE source_stats")
 
@@ -61,7 +63,9 @@ def claim_costs(stores: list[Store], claims: int, clock: Callable[[], float]) ->
     return [seconds / claims / 10 * 1000 for seconds in spent]
 
 
-def _collect(pipe: Pipe, database_url: str, port: int, feeds: int, fleet: int, visits: int, at_once: int) -> None:
+def _collect(
+    pipe: Pipe, database_url: str, port: int, feeds: int, fleet: int, visits: int, at_once: int
+) -> None:
     """Collect from a fleet in which every source is a host of its own, until so many visits are done."""
     from headwater.cli.loop import run
     from headwater.collect.engine import Engine

@@ -127,7 +127,11 @@ def successful_settlement(
     # A document that was not read again says what it said the last time.
     document = source.hints if harvest.document_hints is None else harvest.document_hints
     hints = document
-    if hints.max_age_seconds is not None or hints.retry_after_seconds is not None or harvest.hints != NO_HINTS:
+    if (
+        hints.max_age_seconds is not None
+        or hints.retry_after_seconds is not None
+        or harvest.hints != NO_HINTS
+    ):
         hints = replace(
             document,
             max_age_seconds=harvest.hints.max_age_seconds,

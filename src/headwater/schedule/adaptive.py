@@ -80,7 +80,7 @@ def plan_vector(vector: list[float], now: float, price_seconds: float) -> list[f
         price_seconds,
         [0.0] * (layout.SHAPES + 2),
         [0.0] * layout.LEVELS,
-        _sum_day(vector),
+        sum_day(vector),
         [0.0] * kernel.HOUR_SPACE,
         [0.0] * space,
         [0.0] * space,
@@ -92,7 +92,7 @@ def plan_vector(vector: list[float], now: float, price_seconds: float) -> list[f
     return out
 
 
-def _sum_day(vector: list[float]) -> list[float]:
+def sum_day(vector: list[float]) -> list[float]:
     """What `kernel.sum_day` does, in the interpreter's own loops: every plan needs it."""
     day = vector[layout.DAY : layout.DAY + layout.DAY_BINS]
     bins = day[-kernel.MARGIN :] + day + day[: kernel.REACH - layout.DAY_BINS - kernel.MARGIN]

@@ -193,7 +193,13 @@ def is_sound(stats: SourceStats) -> bool:
     """Whether the numbers can be true. What is not is begun anew."""
     if FREQUENCY_CADENCE_MAP.get(stats.frequency_type) != stats.cadence:
         return False
-    for count in (stats.check_count, stats.hit_count, stats.fail_count, stats.next_due_at, stats.backoff_until):
+    for count in (
+        stats.check_count,
+        stats.hit_count,
+        stats.fail_count,
+        stats.next_due_at,
+        stats.backoff_until,
+    ):
         if not isinstance(count, int) or count < 0:
             return False
     for hour in (stats.avg_publish_hour, stats.std_publish_hour):

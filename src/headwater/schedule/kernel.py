@@ -486,7 +486,12 @@ def plan_visit(
             # Whole bins, so that a cell's mean is exact.
             width = ((start + width) // BIN_SECONDS) * BIN_SECONDS - start
         middle = ahead + 0.5 * width
-        rate = slow + change_week * middle + change_day * exp(middle * daily) + change_hours * exp(middle * hourly)
+        rate = (
+            slow
+            + change_week * middle
+            + change_day * exp(middle * daily)
+            + change_hours * exp(middle * hourly)
+        )
         profile = 1.0
         if not flat:
             if width > BIN_SECONDS:

@@ -12,7 +12,7 @@ from headwater.store.bulk import insert_rows, select_by, storable
 from headwater.store.tables import source_stats
 
 _STATS = tuple(field.name for field in fields(SourceStats))
-_DEFAULTS = tuple(field.default for field in fields(SourceStats))
+_DEFAULTS: tuple[Any, ...] = tuple(field.default for field in fields(SourceStats))
 _COLUMNS = ("source_id", "source_type", *_STATS)
 _ON_CONFLICT = "ON CONFLICT (source_id) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in _COLUMNS[1:]
