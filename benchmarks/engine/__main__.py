@@ -73,7 +73,8 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
             costs, clock = Costs(name, count), server_clock(kind, server_url)
             contenders.append((costs, stack.enter_context(contender(*what)), clock))  # type: ignore[arg-type]
 
-        enter("bare aiohttp", "SQLite", len(urls), bare, urls, options.at_once)
+        enter("bare aiohttp", "SQLite", len(urls), bare, urls, options.at_once, True)
+        enter("bare aiohttp, asyncio's loop", "SQLite", len(urls), bare, urls, options.at_once, False)
         for kind in options.databases:
             database = stack.enter_context(new_database(kind, directory, server_url))
             enter(f"headwater, {kind}", kind, len(urls), headwater, database, urls, options.at_once)

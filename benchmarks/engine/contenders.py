@@ -146,9 +146,14 @@ def make_due(store: Any) -> None:
         connection.exec_driver_sql("UPDATE sources SET due_at = 1.0 WHERE last_fetched_at IS NOT NULL")
 
 
-def bare(pipe: Pipe, urls: list[str], at_once: int) -> None:
-    """aiohttp and nothing else: conditional requests, bodies read, validators kept in a dictionary."""
-    from headwater.cli.loop import run
+def bare(pipe: Pipe, urls: list[str], at_once: int, on_our_loop: bool) -> None:
+    """aiohttp and nothing else: conditional requests, bodies read, validators kept in a dictionary.
+
+    On the loop that Headwater runs on, or on asyncio's own, which is what a script gets that asks for nothing.
+    """
+    from headwater.cli import loop
+
+    run = loop.run if on_our_loop else asyncio.run
 
     known: dict[str, dict[str, str]] = {}
 
