@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwater.cli.live import showing
+from headwater.cli.loop import run
 from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, progress_bar, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
@@ -83,7 +84,7 @@ def collect(
                             await engine.keep_up()  # nobody else may do it where collecting is cron's
                     return finished, engine.tally
 
-        finished, tally = asyncio.run(work())
+        finished, tally = run(work())
         if json:
             print_json(_tally_as_json(tally))
         else:

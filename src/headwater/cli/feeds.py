@@ -1,6 +1,5 @@
 """`headwater parse`, `discover`, `import` and `export`: reading, finding and moving feeds."""
 
-import asyncio
 import contextlib
 import re
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headwater.cli.loop import run
 from headwater.cli.output import Json, escaped, print_json, print_table, progress_bar, say
 from headwater.cli.session import Session
 from headwater.config import without_password
@@ -38,7 +38,7 @@ def parse(
     settings = session.settings
     with _naming(place):
         if _is_address(place):
-            feed = asyncio.run(_fetch_feed(settings, read_url(place)))
+            feed = run(_fetch_feed(settings, read_url(place)))
         else:
             feed = parse_feed(_read(place))
     if json:
@@ -96,7 +96,7 @@ def discover(
         async with make_fetcher(session.settings) as fetcher:
             return await find(read_url(url), fetcher)
 
-    found = asyncio.run(look())
+    found = run(look())
     if json:
         print_json(found)
         return

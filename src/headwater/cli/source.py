@@ -1,11 +1,11 @@
 """`headwater source …`: what to collect from."""
 
-import asyncio
 from typing import Annotated, Any
 
 import orjson
 import typer
 
+from headwater.cli.loop import run
 from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
@@ -49,7 +49,7 @@ def add(
                 return await add_and_visit(wanted, await read_surroundings(store, session.settings, fetcher))
 
         if check:
-            added = asyncio.run(visit())
+            added = run(visit())
         else:
             with store.writing() as connection:
                 added = add_unvisited(connection, wanted, database_time(connection))

@@ -385,7 +385,9 @@ class Engine:
         if not task.cancelled() and (error := task.exception()):
             log.error("source %s: a visit ended with an error of our own", source.id, exc_info=error)
         self._fill_slots()
-        self._progress.set()
+        # While there are sources in line for every slot, nobody waits to hear of each of thousands of visits.
+        if self._lanes.ready < self._settings.collector_concurrency or not self._visits:
+            self._progress.set()
 
     def _settled(self, settlement: Settlement) -> None:
         self.tally.add(settlement)

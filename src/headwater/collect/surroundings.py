@@ -104,6 +104,7 @@ def make_fetcher(settings: Settings) -> Fetcher:
     return Fetcher(
         user_agent=f"Headwater/{__version__}{contact}",
         allow=settings.allow_hosts,
+        concurrency=settings.collector_concurrency,
         host_concurrency=settings.host_concurrency,
         host_spacing_seconds=settings.host_spacing_seconds,
         max_bytes=settings.max_body_megabytes * 1_000_000,

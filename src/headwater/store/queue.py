@@ -8,14 +8,14 @@ Nothing here decides anything about a visit: what to write arrives ready-made in
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Select, func, select
 
 from headwater.model import Source, Visit
-from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
+from headwater.store.bulk import insert_rows, is_sqlite, run_by, select_by, storable, update_rows
 from headwater.store.items import ItemChange, write_items
 from headwater.store.memory import write_memories
 from headwater.store.notify import announce
@@ -65,22 +65,19 @@ def _lease(connection: Connection, query: Select[Any], lease_until: float) -> li
     if not is_sqlite(connection):
         query = query.with_for_update(skip_locked=True)
     rows = connection.execute(query).all()
+    ids = [row[0] for row in rows]
     # `due_at` moves even for a source that is out of line (asked for by hand); settling takes it out again.
-    update_rows(
+    run_by(
         connection,
-        sources,
-        ("id",),
-        ("lease_no", "lease_until", "due_at"),
-        [(row.lease_no + 1, lease_until, lease_until, row.id) for row in rows],
+        "UPDATE sources SET lease_no = lease_no + 1, lease_until = ?, due_at = ? WHERE id {values}",
+        ids,
+        "bigint",
+        lease_until,
+        lease_until,
     )
-    stats = read_stats(connection, [row.id for row in rows])
+    stats = read_stats(connection, ids)
     return [
-        replace(
-            source_from_row(row),
-            lease_no=row.lease_no + 1,
-            lease_until=lease_until,
-            stats=stats.get(row.id),
-        )
+        source_from_row(row, lease_no=row.lease_no + 1, lease_until=lease_until, stats=stats.get(row[0]))
         for row in rows
     ]
 
