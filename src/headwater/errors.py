@@ -14,8 +14,9 @@ A message is a template and its values, so that it can be shown in either langua
 compare meaning instead of prose.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from headwater.language import Language, translate
 
@@ -40,6 +41,7 @@ class FailureKind(StrEnum):
     SERVER_ERROR = "server_error"  # 5xx
     NOT_A_FEED = "not_a_feed"  # the answer is something else than what the source's type reads
     MALFORMED = "malformed"  # it is the right thing, damaged beyond reading
+    CHANGED_STRUCTURE = "changed_structure"  # it reads, but what used to be in it is not there any more
     INTERNAL = "internal"  # our own fault
 
 
@@ -130,6 +132,14 @@ class VisitError(HeadwaterError):
         self.kind = kind
         self.http_status = http_status
         self.retry_after_seconds = retry_after_seconds
+
+    def with_values(self, change: Callable[[str], str]) -> Self:
+        """This error with each text among its values changed."""
+        values = {
+            name: change(value) if isinstance(value, str) else value for name, value in self.values.items()
+        }
+        self.values, self.args = values, (self.template, values)
+        return self
 
 
 class FetchError(VisitError):
