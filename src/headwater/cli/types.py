@@ -98,7 +98,7 @@ def _print_keys(source_type: "SourceType") -> None:
                 if model.model_fields[key].is_required()
                 else shown_default(schema["properties"][key]),
                 t(model.model_fields[key].description or "")
-                + (t(" (secret)") if is_secret(key, model) else ""),
+                + (f" ({t('secret')})" if is_secret(key, model) else ""),
             )
             for key in [*own, *(key for key in model.model_fields if key not in own)]
         ),

@@ -239,6 +239,9 @@ def _refuse_code(response: Response, data: Any) -> None:
     code = data.get("code") if isinstance(data, dict) else None
     if code is None:
         raise changed_structure(response.url, "code")
+    inside = data.get("data")
+    if code == 0 and isinstance(inside, dict) and "v_voucher" in inside:
+        raise _refusal(response, -352, "")  # "good", but all it has is a ticket to a captcha
     if code != 0:
         raise _refusal(response, code, text_of(data.get("message")) or "")
 

@@ -30,10 +30,11 @@ from headwater.collectors.base import (
 from headwater.collectors.secrets import spellings
 from headwater.errors import FailureKind, ParseError, VisitError
 from headwater.fetch.message import NO_VALIDATORS, Response
-from headwater.formats.dates import parse_date
+from headwater.formats.dates import LAST_YEAR, parse_date
 from headwater.formats.entry import Entry, Person, to_item
 from headwater.model import Item
 
+LAST_SECOND = datetime(LAST_YEAR, 1, 1, tzinfo=UTC).timestamp()
 BIG_BYTES = 64_000  # read off the event loop from here on
 EXPRESSIONS: Final = (
     *(
@@ -225,9 +226,9 @@ def read_moment(value: Any) -> datetime | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     seconds = float(value)
-    while abs(seconds) >= 1e11:
+    while 1e11 <= seconds < 1e20:
         seconds /= 1000
-    return datetime.fromtimestamp(int(seconds), UTC)
+    return datetime.fromtimestamp(int(seconds), UTC) if 0 < seconds < LAST_SECOND else None
 
 
 def texts_of(value: Any) -> list[str]:

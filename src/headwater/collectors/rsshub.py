@@ -24,10 +24,10 @@ _OWN_PAGE: Final = re.compile(
 )
 _MESSAGE: Final = re.compile(r"Error Message:?\s*(?:<[^>]*>\s*)*([^<]{1,2000})", re.IGNORECASE)
 _KINDS: Final = (
+    ("ConfigNotFoundError", FailureKind.CLIENT_ERROR),  # before the one whose name is its end
     ("NotFoundError", FailureKind.NOT_FOUND),
     ("wrong path", FailureKind.NOT_FOUND),
     ("RejectError", FailureKind.FORBIDDEN),
-    ("ConfigNotFoundError", FailureKind.CLIENT_ERROR),
     ("InvalidParameterError", FailureKind.CLIENT_ERROR),
     ("this route is empty", FailureKind.CHANGED_STRUCTURE),
 )
