@@ -77,6 +77,14 @@ class HeadwaterError(Exception):
         }
         return translate(self.template, language).format(**values)
 
+    def with_values(self, change: Callable[[str], str]) -> Self:
+        """This error with each text among its values changed."""
+        values = {
+            name: change(value) if isinstance(value, str) else value for name, value in self.values.items()
+        }
+        self.values, self.args = values, (self.template, values)
+        return self
+
     def __str__(self) -> str:
         return self.render("en")
 
@@ -132,14 +140,6 @@ class VisitError(HeadwaterError):
         self.kind = kind
         self.http_status = http_status
         self.retry_after_seconds = retry_after_seconds
-
-    def with_values(self, change: Callable[[str], str]) -> Self:
-        """This error with each text among its values changed."""
-        values = {
-            name: change(value) if isinstance(value, str) else value for name, value in self.values.items()
-        }
-        self.values, self.args = values, (self.template, values)
-        return self
 
 
 class FetchError(VisitError):

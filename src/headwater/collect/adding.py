@@ -21,7 +21,7 @@ from headwater.collectors.types import (
     find_type,
     recognise_type,
 )
-from headwater.errors import InputError, ParseError, VisitError
+from headwater.errors import HeadwaterError, InputError, ParseError, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.model import Source
 from headwater.store.bulk import storable
@@ -114,13 +114,13 @@ def read_wanted_config(wanted: NewSource, collector: Collector) -> SourceConfig:
 async def first_visit(
     wanted: NewSource, collector: Collector, fetcher: Fetcher, secrets: Mapping[str, str], seconds: float
 ) -> Harvest:
-    """What the source yields to somebody who knows nothing of it. VisitError without any secret in it."""
+    """What the source yields to somebody who knows nothing of it. No secret is in what it raises."""
     source = Source(0, wanted.name or wanted.url, wanted.type.name, wanted.url, wanted.config)
     config = read_wanted_config(wanted, collector)
     try:
         async with asyncio.timeout(seconds):
             return await collector.collect(Errand(source, fill_references(config, secrets), fetcher))
-    except VisitError as error:
+    except HeadwaterError as error:
         raise error.with_values(lambda value: hide_secrets(value, secrets)) from None
     except TimeoutError:
         raise too_slow(seconds) from None

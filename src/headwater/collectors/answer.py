@@ -84,3 +84,10 @@ def text_of(value: Any) -> str | None:
 def number_of(value: Any) -> int | None:
     """A count in an answer; None where there is none."""
     return int(value) if isinstance(value, int | float) and abs(value) < 2**53 else None
+
+
+def time_of(value: Any) -> float | None:
+    """A number of seconds since 1970 in an answer; None for what is no time of ours."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e11:
+        return float(value)
+    return None

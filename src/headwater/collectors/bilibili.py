@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 import orjson
 from pydantic import Field
 
-from headwater.collectors.answer import changed_structure, number_of, read_json, read_list, text_of
+from headwater.collectors.answer import changed_structure, number_of, read_json, read_list, text_of, time_of
 from headwater.collectors.base import Collector, Errand, Harvest, StructuredConfig, request_for
 from headwater.errors import FailureKind, InputError, VisitError
 from headwater.fetch.message import NO_VALIDATORS, Response, public_url
@@ -216,8 +216,12 @@ def parse_videos(response: Response) -> tuple[list[Item], int]:
 def _video(data: Any) -> Item | None:
     if not isinstance(data, dict):
         return None
-    number, title, created = text_of(data.get("bvid")), text_of(data.get("title")), data.get("created")
-    if number is None or title is None or not isinstance(created, int | float):
+    number, title, created = (
+        text_of(data.get("bvid")),
+        text_of(data.get("title")),
+        time_of(data.get("created")),
+    )
+    if number is None or title is None or created is None:
         return None
     address = f"https://www.bilibili.com/video/{number}"
     picture = text_of(data.get("pic"))
@@ -227,7 +231,7 @@ def _video(data: Any) -> Item | None:
         title=title,
         author=text_of(data.get("author")),
         summary=text_of(data.get("description")),
-        published_at=float(created),
+        published_at=created,
         image_url=f"https:{picture}" if picture and picture.startswith("//") else picture,
         comments_url=address,
         comments_count=number_of(data.get("comment")),
@@ -237,7 +241,7 @@ def _video(data: Any) -> Item | None:
 def _refuse_code(response: Response, data: Any) -> None:
     """VisitError when the answer is not good by its own word: every answer of this API has a code."""
     code = data.get("code") if isinstance(data, dict) else None
-    if code is None:
+    if not isinstance(code, int):
         raise changed_structure(response.url, "code")
     inside = data.get("data")
     if code == 0 and isinstance(inside, dict) and "v_voucher" in inside:
@@ -246,7 +250,7 @@ def _refuse_code(response: Response, data: Any) -> None:
         raise _refusal(response, code, text_of(data.get("message")) or "")
 
 
-def _refusal(response: Response, code: Any, message: str) -> VisitError:
+def _refusal(response: Response, code: int, message: str) -> VisitError:
     url = public_url(response.url.partition("?")[0])
     if code in _RISK_CODES:
         template = (
@@ -257,7 +261,7 @@ def _refusal(response: Response, code: Any, message: str) -> VisitError:
         template = "{url}: bilibili asks for fewer requests (code {code})"
     else:
         template = "{url}: bilibili answered with code {code}: {message}"
-    kind = _KINDS.get(code, FailureKind.SERVER_ERROR) if isinstance(code, int) else FailureKind.MALFORMED
+    kind = _KINDS.get(code, FailureKind.SERVER_ERROR)
     error = RefusedKeyError if code in _STALE_KEY_CODES else VisitError
     return error(kind, template, http_status=response.status, url=url, code=code, message=message[:200])
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Self
 import orjson
 from pydantic import Field, model_validator
 
-from headwater.collectors.answer import changed_structure, number_of, read_json, read_list, text_of
+from headwater.collectors.answer import changed_structure, number_of, read_json, read_list, text_of, time_of
 from headwater.collectors.base import Collector, Errand, Harvest, StructuredConfig, request_for
 from headwater.errors import FailureKind, InputError, VisitError
 from headwater.fetch.message import NO_VALIDATORS, Response
@@ -180,8 +180,8 @@ def parse_story(response: Response) -> Story:
         raise changed_structure(response.url, "id")
     if data.get("deleted") or data.get("dead"):
         return Story(None, NEVER)
-    title, posted_at = text_of(data.get("title")), data.get("time")
-    if title is None or not isinstance(posted_at, int | float):
+    title, posted_at = text_of(data.get("title")), time_of(data.get("time"))
+    if title is None or posted_at is None:
         raise changed_structure(response.url, "title" if title is None else "time")
     discussion = f"{SITE}/item?id={data['id']}"
     return Story(
@@ -191,12 +191,12 @@ def parse_story(response: Response) -> Story:
             title=unescape(title),
             author=text_of(data.get("by")),
             content=text_of(data.get("text")),
-            published_at=float(posted_at),
+            published_at=posted_at,
             comments_url=discussion,
             score=number_of(data.get("score")),
             comments_count=number_of(data.get("descendants")),
         ),
-        float(posted_at),
+        posted_at,
     )
 
 

@@ -23,6 +23,7 @@ from headwater.collectors.answer import (
     read_list,
     refuse_captcha,
     text_of,
+    time_of,
 )
 from headwater.collectors.base import Collector, Errand, Harvest, StructuredConfig, request_for
 from headwater.collectors.feed import read_feed
@@ -246,8 +247,8 @@ def _post(child: Any, url: str) -> Item | None:
     if not isinstance(data, dict):
         return None
     name, title, path = (text_of(data.get(key)) for key in ("name", "title", "permalink"))
-    created = data.get("created_utc")
-    if name is None or title is None or path is None or not isinstance(created, int | float):
+    created = time_of(data.get("created_utc"))
+    if name is None or title is None or path is None or created is None:
         return None
     discussion = SITE + path
     link = text_of(data.get("url"))
@@ -259,7 +260,7 @@ def _post(child: Any, url: str) -> Item | None:
         title=unescape(title),
         author=text_of(data.get("author")),
         content=_post_body(body) or body,
-        published_at=float(created),
+        published_at=created,
         image_url=_preview(data),
         comments_url=discussion,
         categories=(flair,) if flair else (),
