@@ -222,7 +222,8 @@ def read_memory(memory: bytes | None) -> dict[int, float]:
 def _read_address(url: str) -> dict[str, str]:
     """What an address says of the list: a page of the site, or the list's own address in the API."""
     if found := _LIST_ADDRESS.match(url):
-        return {"base_url": found["base"], "list": found["list"]}
+        base = {} if found["base"] == API else {"base_url": found["base"]}
+        return {**base, "list": found["list"]}
     if not (page := _SITE_ADDRESS.match(url)):
         raise InputError("{url} is no list of Hacker News; give one of its pages, or no address", url=url)
     lists = [name for name, each in _PAGES.items() if each == page[1]]
