@@ -4,6 +4,7 @@
 docs/ are made. Reads files and the environment when `load_settings` is called, and at no other time.
 """
 
+import ipaddress
 import os
 import re
 import tomllib
@@ -94,6 +95,10 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
+def _address(value: Any) -> str:
+    return value if value == "localhost" else str(ipaddress.ip_address(str(value)))
+
+
 def _path(value: Any) -> Path:
     if not isinstance(value, str) or not value:
         raise ValueError
@@ -104,7 +109,6 @@ def _default_data_dir() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "headwater"
 
 
-_BYTE = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "database_url",
@@ -240,6 +244,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Where publishers can reach you; part of the User-Agent.",
     ),
     Setting(
+        "public_url",
+        ("HEADWATER_PUBLIC_URL",),
+        None,
+        *_text(r"https?://[^\s?#]+", "http://… or https://…, without ? and #"),
+        "The address under which the world reaches this server: outlets say it, hubs push to it.",
+    ),
+    Setting(
         "proxy",
         ("HEADWATER_PROXY",),
         None,
@@ -248,11 +259,20 @@ SETTINGS: tuple[Setting, ...] = (
         secret=True,
     ),
     Setting(
+        "password",
+        ("HEADWATER_PASSWORD",),
+        None,
+        *_text(r".{8,200}", "8 to 200 characters"),
+        "Opens the dashboard, besides API keys; when it is set, this machine's own visitors sign in too.",
+        secret=True,
+    ),
+    Setting(
         "host",
         ("HEADWATER_HOST",),
         "127.0.0.1",
-        *_text(rf"127(\.{_BYTE}){{3}}|::1|localhost", "a loopback address"),
-        "The address the dashboard listens on.",
+        _address,
+        Text("an address of this machine, like 127.0.0.1, 0.0.0.0 or ::1"),
+        "The address the dashboard and the API listen on. Any but a loopback address needs an API key.",
     ),
     Setting(
         "port",
@@ -306,7 +326,9 @@ class Settings:
     host_concurrency: int
     host_spacing_seconds: float
     contact_url: str | None
+    public_url: str | None
     proxy: str | None
+    password: str | None
     host: str
     port: int
     log_level: str
@@ -505,9 +527,9 @@ def _unknown(name: str, known: Iterable[str], origin: str) -> SettingError:
 
 
 def shown_value(setting: Setting, value: Any) -> Any:
-    """A setting's value as it may be shown: passwords in URLs are starred out."""
+    """A setting's value as it may be shown: secrets are starred out, in addresses only their passwords."""
     if setting.secret and isinstance(value, str):
-        return without_password(value)
+        return without_password(value) if "://" in value else "***"
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, Path) else value

@@ -3,18 +3,22 @@
 import asyncio
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
+from headwater.config import Settings
 from headwater.model import Item, Plan
 from headwater.store.database import Store
 from headwater.store.items import ItemChange, write_items
 from headwater.store.queue import settle
 from headwater.store.sources import add_source
-from headwater.web.app import COUNT_SECONDS, Remembered, create_app, http_only
+from headwater.web.app import create_app
 from headwater.web.chart import bars
+from headwater.web.pages.frame import LANGUAGE_COOKIE, http_only
+from headwater.web.pages.home import COUNT_SECONDS, Remembered
 from tests.clock import NOON, FakeClock
 from tests.store.test_queue import claim, done, make
 
@@ -22,8 +26,8 @@ EVIL = "<script>alert('x')</script>\"'"
 
 
 @pytest.fixture
-def browser(store: Store, clock: FakeClock) -> Iterator[TestClient]:
-    with TestClient(create_app(store, clock=clock), base_url="http://127.0.0.1:8626") as client:
+def browser(store: Store, settings: Settings, clock: FakeClock) -> Iterator[TestClient]:
+    with TestClient(create_app(store, settings, clock=clock), base_url="http://127.0.0.1:8626") as client:
         yield client
 
 
@@ -39,7 +43,7 @@ def test_the_page_shows_what_is_there(browser: TestClient, store: Store, clock: 
     fill(store, url="https://one.example/1")
     clock.advance(COUNT_SECONDS)
     page = browser.get("/").text
-    assert '<a href="https://one.example/1" rel="noopener noreferrer nofollow">' in page
+    assert '<a href="/items/1">' in page
     assert "<b>1</b> items" in page
 
 
@@ -127,8 +131,10 @@ def test_another_host_name_is_refused(browser: TestClient) -> None:
         ("::1", ["[::1]:8626", "[::1]", "localhost:8626"]),
     ],
 )
-def test_it_answers_under_the_address_it_listens_on(store: Store, host: str, names: list[str]) -> None:
-    browser = TestClient(create_app(store, host=host))
+def test_it_answers_under_the_address_it_listens_on(
+    store: Store, settings: Settings, host: str, names: list[str]
+) -> None:
+    browser = TestClient(create_app(store, replace(settings, host=host)))
     for name in names:
         assert browser.get("/healthz", headers={"Host": name}).status_code == 200, name
     for name in ("127.0.0.3", "evil.example", "", "[::2]"):
@@ -142,15 +148,19 @@ def test_a_language_nobody_speaks_is_not_remembered(browser: TestClient, wanted:
     answer = browser.get("/", params={"language": wanted})
     assert answer.status_code == 200
     assert "Newest items" in answer.text
-    assert "set-cookie" not in answer.headers
+    assert LANGUAGE_COOKIE not in answer.headers.get("set-cookie", "")
 
 
-def test_an_error_of_our_own_is_answered_safely(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_our_own_is_answered_safely(
+    store: Store, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*arguments: object) -> None:
         raise RuntimeError("hush")
 
-    monkeypatch.setattr("headwater.web.app.read_overview", fail)
-    browser = TestClient(create_app(store), base_url="http://127.0.0.1", raise_server_exceptions=False)
+    monkeypatch.setattr("headwater.web.pages.home.read_overview", fail)
+    browser = TestClient(
+        create_app(store, settings), base_url="http://127.0.0.1", raise_server_exceptions=False
+    )
     answer = browser.get("/")
     assert answer.status_code == 500
     assert "default-src 'none'" in answer.headers["content-security-policy"]

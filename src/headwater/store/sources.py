@@ -8,7 +8,7 @@ import orjson
 from sqlalchemy import Connection, Row, case, select
 from sqlalchemy.exc import IntegrityError
 
-from headwater.errors import FailureKind, InputError, NotFoundError
+from headwater.errors import ConflictError, FailureKind, InputError, NotFoundError
 from headwater.model import Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
 from headwater.store.tables import sources
@@ -70,7 +70,7 @@ def add_source(
         row = connection.execute(sources.insert().values(values).returning(*sources.c)).one()
     except IntegrityError:
         # Somebody else was a moment faster; the transaction is over, so there is no looking who.
-        raise InputError("{url} is there already", url=url) from None
+        raise ConflictError("{url} is there already", url=url) from None
     return source_from_row(row)
 
 
@@ -82,7 +82,7 @@ def refuse_duplicate(connection: Connection, type: str, url: str) -> None:
         )
     ).first()
     if existing is not None:
-        raise InputError(
+        raise ConflictError(
             "{url} is there already: source {id}, {name}", url=url, id=existing.id, name=existing.name
         )
 
@@ -118,6 +118,23 @@ def set_schedule_enabled(connection: Connection, source_id: int, enabled: bool, 
     """Pause or resume. A resumed source is due when its plan says, at once if that has passed."""
     source = _lock(connection, source_id)
     _change(connection, source, now, schedule_enabled=enabled)
+    return get_source(connection, source_id)
+
+
+def change_source(connection: Connection, source_id: int, now: float, **values: Any) -> Source:
+    """Write checked values of a source's own columns; `config` as a mapping."""
+    source = _lock(connection, source_id)
+    _change(connection, source, now, **values)
+    return get_source(connection, source_id)
+
+
+def restore_source(connection: Connection, source_id: int, now: float) -> Source:
+    """Bring a removed source back, with all it has seen. InputError if another lives at its address by now."""
+    row = connection.execute(select(sources).where(sources.c.id == source_id)).first()
+    if row is None or not row.is_deleted:
+        return get_source(connection, source_id)
+    refuse_duplicate(connection, row.type, row.url)
+    _change(connection, source_from_row(row), now, is_deleted=False)
     return get_source(connection, source_id)
 
 
@@ -181,6 +198,8 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
     )
     if due_at is not None and source.lease_until is not None and source.lease_until > now:
         due_at = source.lease_until
+    if "config" in values:
+        values["config"] = orjson.dumps(values["config"]).decode()
     connection.execute(
         sources.update().where(sources.c.id == source.id).values(**values, due_at=due_at, updated_at=now)
     )
