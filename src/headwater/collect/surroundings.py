@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from sqlalchemy import Connection
@@ -33,6 +33,7 @@ class Surroundings:
     weather: Weather
     clock: Callable[[], float]
     timeout_seconds: float
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what configs may refer to
 
 
 async def read_surroundings(
@@ -57,6 +58,7 @@ async def read_surroundings(
         weather=weather or Weather(),
         clock=clock,
         timeout_seconds=settings.visit_timeout_seconds,
+        secrets=settings.secrets,
     )
 
 
