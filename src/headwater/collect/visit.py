@@ -126,7 +126,9 @@ def successful_settlement(
         max_age_seconds=harvest.hints.max_age_seconds,
         retry_after_seconds=harvest.hints.retry_after_seconds,
     )
-    decision = decide(found, known, now=now, has_history=source.last_entry_at is not None)
+    # Where only news is shown, that nothing of it is known says nothing of what was missed.
+    has_history = source.last_entry_at is not None and not harvest.only_news
+    decision = decide(found, known, now=now, has_history=has_history)
     seen = Observation(
         at=now,
         outcome="new" if decision.new_count else "unchanged",

@@ -137,6 +137,7 @@ class Harvest:
 
     items: tuple[Item, ...] = ()
     unchanged: bool = False
+    only_news: bool = False  # the collector left out what it had shown before
     metadata: SourceMetadata = SourceMetadata()
     validators: Validators = Validators()
     hints: Hints = Hints()  # what the answer's headers say of when to come back

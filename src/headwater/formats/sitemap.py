@@ -165,6 +165,14 @@ class SitemapScan:
         yield from map(SitemapUrl, urls)
 
 
+def unzip(data: bytes) -> bytes:
+    """What a gzipped document holds; anything else, and what is damaged or too large, as it is."""
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    whole, cut = _decompress(data)
+    return data if cut else whole
+
+
 def _is_plain_utf8(data: bytes) -> bool:
     head = data[:256]
     return b"\x00" not in head and (b"encoding" not in head or b"utf-8" in head.lower())
