@@ -25,6 +25,8 @@ from headwater.formats.links import join
 from headwater.formats.sitemap import MAX_BYTES, SitemapScan, SitemapUrl, read_sitemap, unzip
 from headwater.formats.sitemap_ledger import (
     DAY_SECONDS,
+    DAYS_TO_KEEP,
+    GRACE_DAYS,
     Document,
     Ledger,
     Reading,
@@ -72,10 +74,12 @@ class Wishes:
     exclude: tuple[str, ...] = ()
     mode: Mode = "new+modified"
     baseline_items: int = BASELINE
+    days_to_keep: float = DAYS_TO_KEEP  # what has left the sitemaps
+    grace_days: float = GRACE_DAYS  # for which clean-up by number spares what has left
 
     def config_hash(self) -> str:
         """Changes when other things are wanted; then the site is begun anew."""
-        return hash_config(self.include, self.exclude, self.mode, self.baseline_items)
+        return hash_config(self.include, self.exclude, self.mode)
 
     def filter(self) -> Callable[[str], bool]:
         include, exclude = _pattern(self.include), _pattern(self.exclude)
@@ -440,7 +444,9 @@ class _Walk:
             self._ledger.baselined = self._ledger.count() > 0
         else:
             result.found = list(self._found.values())
-        result.forgotten = self._ledger.forget_gone(self._now)
+        result.forgotten = self._ledger.forget_gone(
+            self._now, days=self._wishes.days_to_keep, grace_days=self._wishes.grace_days
+        )
         result.ledger_changed |= bool(result.forgotten)
         return result
 

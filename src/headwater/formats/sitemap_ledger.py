@@ -121,11 +121,18 @@ class Ledger:
             for key in gone[np.isin(gone, keys)].tolist():
                 del self.gone[key]
 
-    def forget_gone(self, now: float, *, days: float = DAYS_TO_KEEP, most: int = MOST_GONE) -> set[int]:
+    def forget_gone(
+        self,
+        now: float,
+        *,
+        days: float = DAYS_TO_KEEP,
+        grace_days: float = GRACE_DAYS,
+        most: int = MOST_GONE,
+    ) -> set[int]:
         """Clean up what has left the sitemaps: by age, then by number, longest gone first. Answers what went."""
         forgotten = {key for key, (_, since) in self.gone.items() if since < now - days * DAY_SECONDS}
         left = sorted((since, key) for key, (_, since) in self.gone.items() if key not in forgotten)
-        grace = min(GRACE_DAYS, days) * DAY_SECONDS
+        grace = min(grace_days, days) * DAY_SECONDS
         # A sitemap that lost half of itself by mistake has it back in a day or two: that must not be news.
         forgotten |= {key for since, key in left[: max(len(left) - most, 0)] if since < now - grace}
         for key in forgotten:
