@@ -152,11 +152,15 @@ class Ledger:
             "robots": self.robots,
         }
         packed = orjson.dumps(header)
-        parts = [len(packed).to_bytes(8, "little"), packed]
+        # A million addresses are twenty megabytes: they are copied once.
+        parts: list[bytes | memoryview] = [len(packed).to_bytes(8, "little"), packed]
         for document in self.documents.values():
-            parts += (document.prints.tobytes(), document.keys.tobytes(), document.stamps.tobytes())
-        body = b"".join(parts)
-        return zlib.crc32(body).to_bytes(4, "little") + body
+            parts += (document.prints.data.cast("B"), document.keys.data.cast("B"))
+            parts.append(document.stamps.data.cast("B"))
+        checksum = 0
+        for part in parts:
+            checksum = zlib.crc32(part, checksum)
+        return b"".join((checksum.to_bytes(4, "little"), *parts))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Ledger":
@@ -277,6 +281,7 @@ def read_document(data: bytes, before: Document, *, url: str, content_type: str 
         quick = _read_changed(parts, prints, before, url, content_type)
         if quick is not None:
             return quick
+    parts = None  # as large as the document
     return _read_whole(data, prints, before, url, content_type)
 
 

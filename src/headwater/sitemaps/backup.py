@@ -29,6 +29,7 @@ from headwater.store.sites import (
 
 KEEP: Final = 7
 _FORMAT: Final = 1
+_PIECE: Final = 3 * 65_536  # of three bytes come four letters
 _NAME = re.compile(r"rss_state_(\d{4}-\d{2}-\d{2})\.json")
 
 
@@ -123,11 +124,12 @@ def _document(connection: Connection) -> Iterator[bytes]:
             "last_run": text(site.last_run),
             "last_sitemap_etag": site.last_sitemap_etag,
             "config_hash": site.config_hash,
-            "memory": base64.b64encode(memory.memory).decode() if memory else None,
             "runs": memory.runs if memory else 0,
             "entries": memory.entries if memory else "[]",
         }
-        yield (b"," if number else b"") + b"\n" + orjson.dumps(head)[:-1] + b',"urls":['
+        yield (b"," if number else b"") + b"\n" + orjson.dumps(head)[:-1] + b',"memory":'
+        yield from _encoded(memory.memory) if memory else (b"null",)
+        yield b',"urls":['
         comma = b""
         for piece in read_urls(connection, site.site_name):
             rows = [
@@ -144,6 +146,14 @@ def _document(connection: Connection) -> Iterator[bytes]:
             comma = b",\n"
         yield b"]}"
     yield b"]}\n"
+
+
+def _encoded(memory: bytes) -> Iterator[bytes]:
+    yield b'"'
+    view = memoryview(memory)
+    for start in range(0, len(view), _PIECE):
+        yield base64.b64encode(view[start : start + _PIECE])
+    yield b'"'
 
 
 def _restore_site(connection: Connection, site: dict[str, Any]) -> int:

@@ -83,9 +83,7 @@ async def make_feed(
             found, stories, entries = await run.incremental(baseline_items=order.max_items)
     document = render(entries, order.channel, order.url, format)
     written = write_whole(output, document) if output is not None else False
-    if order.incremental:
-        await back_up_daily(manager, clock())
-    return Outcome(
+    outcome = Outcome(
         order.site_name,
         "full" if not order.incremental else "baseline" if found.baseline else "incremental",
         [story.url for story in stories if story.verdict == "new"],
@@ -96,6 +94,10 @@ async def make_feed(
         document,
         [str(error) for error in found.failures],
     )
+    del found  # its ledger may be large, and a backup needs room too
+    if order.incremental:
+        await back_up_daily(manager, clock())
+    return outcome
 
 
 class _Run:

@@ -6,6 +6,7 @@ Times in these tables are UTC without a zone, as `YYYY-MM-DD HH:MM:SS`, so that 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -93,8 +94,10 @@ def write_urls(
 ) -> None:
     """Note addresses with their `lastmod`; of one that is known the later date stays."""
     seen = text(now)
-    rows = [(site_name, storable(url), text(modified), None, seen, seen) for url, modified in urls]
-    write_url_rows(connection, list({row[1]: row for row in rows}.values()))
+    rest = iter(urls)
+    while piece := {storable(url): modified for url, modified in islice(rest, _PIECE)}:
+        rows = [(site_name, url, text(modified), None, seen, seen) for url, modified in piece.items()]
+        write_url_rows(connection, rows)
 
 
 def write_url_rows(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
