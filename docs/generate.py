@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 os.environ["HEADWATER_LANGUAGE"] = "en"
 os.environ.setdefault("XDG_DATA_HOME", "~/.local/share")
@@ -64,6 +64,7 @@ KINDS: dict[Any, str] = {
     int: "a whole number",
     bool: "`true` or `false`",
     dict[str, str]: "a JSON object of texts",
+    list[str]: "a JSON list of texts",
 }
 
 
@@ -116,6 +117,8 @@ def shown_takes(field: FieldInfo) -> str:
     kinds = (field.annotation,)
     if get_origin(field.annotation) in (Union, UnionType):
         kinds = get_args(field.annotation)
+    if get_origin(field.annotation) is Literal:
+        return " or ".join(f"`{choice}`" for choice in get_args(field.annotation))
     words = [KINDS.get(kind, f"`{shown_type(kind)}`") for kind in kinds if kind is not type(None)]
     limits = {name: value for each in field.metadata for name, value in vars_of(each)}
     low, high = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
