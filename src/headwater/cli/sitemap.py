@@ -129,8 +129,6 @@ def _tell(outcome: "Outcome", output: Path, json: bool) -> None:
             }
         )
         return
-    for failure in outcome.failures:
-        say(failure, error=True)
     say(
         t("{output}: {new} new, {modified} modified of {total} addresses, {requests} requests").format(
             output=output,

@@ -262,7 +262,7 @@ class _Walk:
                 self._good += 1
             except VisitError as error:
                 failure = error
-                self._skip(root, error)
+                self._result.failures.append(error)
         if failure is not None and not self._good:
             raise failure
         for place in [place for place, each in self._ledger.documents.items() if each.parent is None]:
@@ -371,13 +371,9 @@ class _Walk:
                 good += 1
             except VisitError as error:
                 failure = error
-                self._skip(place, error)
+                self._result.failures.append(error)
         if failure is not None and not good:
             raise failure
-
-    def _skip(self, url: str, error: VisitError) -> None:
-        log.warning("a sitemap is skipped: %s: %s", public_url(url), error)
-        self._result.failures.append(error)
 
     # -- reading -----------------------------------------------------------------------------------------
 
@@ -435,6 +431,8 @@ class _Walk:
 
     def finish(self) -> Survey:
         result = self._result
+        for error in result.failures:
+            log.warning("a sitemap is skipped: %s", error)
         if self._first:
             newest = [each for _, _, each in sorted(self._newest, reverse=True)]
             result.watch = newest

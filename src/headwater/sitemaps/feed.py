@@ -1,7 +1,9 @@
 """The feed of a site: the newest things found on it, kept from run to run, written whole or not at all."""
 
 import contextlib
+import glob
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +19,7 @@ from headwater.formats.entry import Entry, Feed, Person
 from headwater.formats.html import escape_text
 from headwater.formats.write import MEDIA_TYPES, write_feed
 
+STALE_SECONDS: Final = 3_600.0
 ENDINGS: Final[Mapping[str, str]] = {".xml": "rss", ".rss": "rss", ".atom": "atom", ".json": "json"}
 
 
@@ -111,6 +114,7 @@ def write_whole(path: Path, document: bytes) -> bool:
     try:
         if path.is_file() and path.read_bytes() == document:
             return False
+        _sweep(path)
         with beside.open("wb") as file:
             file.write(document)
             file.flush()
@@ -121,3 +125,11 @@ def write_whole(path: Path, document: bytes) -> bool:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise InputError("cannot write {path}: {problem}", path=path, problem=error.strerror) from None
+
+
+def _sweep(path: Path) -> None:
+    """Remove what runs that were killed here left behind."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < time.time() - STALE_SECONDS:
+                left.unlink()

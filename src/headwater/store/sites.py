@@ -128,7 +128,7 @@ def read_urls(connection: Connection, site_name: str) -> Iterator[list[UrlRow]]:
     """The addresses of a site, some at a time."""
     columns = [url_states.c[name] for name in _URL[1:]]
     query = select(*columns).where(url_states.c.site_name == site_name).order_by(url_states.c.url)
-    result = connection.execution_options(yield_per=_PIECE).execute(query)
+    result = connection.execute(query, execution_options={"yield_per": _PIECE})
     for piece in result.partitions():
         yield [
             UrlRow(url, aware(modified), content_hash, aware(first), aware(last))
