@@ -68,6 +68,7 @@ KINDS: dict[Any, str] = {
     int: "a whole number",
     bool: "`true` or `false`",
     dict[str, str]: "a JSON object of texts",
+    list[str]: "a JSON list of texts",
 }
 
 

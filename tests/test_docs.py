@@ -59,8 +59,13 @@ def test_the_public_api_is_what_it_was() -> None:
         "Feed",
         "HeadwaterError",
         "Hints",
+        "IncrementalResult",
+        "IncrementalStateCorrupted",
+        "IncrementalStateManager",
         "ParseError",
         "Person",
+        "SiteState",
+        "SitemapEntry",
         "__version__",
         "parse",
     ]

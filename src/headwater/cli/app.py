@@ -21,6 +21,7 @@ from headwater.cli import (
     outlet,
     serve,
     simulate,
+    sitemap,
     source,
     status,
     types,
@@ -41,6 +42,10 @@ app = typer.Typer(
 app.add_typer(source.app, name="source")
 app.add_typer(key.app, name="key")
 app.command("types", help=t("List the types of sources and what their configs take."))(types.types)
+app.add_typer(sitemap.app, name="sitemap")
+app.command("sitemap-to-feed", help=t("Make a feed of a site's sitemaps, or bring it up to date."))(
+    sitemap.sitemap_to_feed
+)
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
 app.command(
     "refresh", help=t("Put sources at the head of the line: a running collector visits them at once.")

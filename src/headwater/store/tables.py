@@ -281,6 +281,15 @@ url_states = Table(
     _column("first_seen", TIMESTAMP, "CURRENT_TIMESTAMP", null=True),
     _column("last_seen", TIMESTAMP, "CURRENT_TIMESTAMP", null=True),
 )
+site_memories = Table(
+    "site_memories",
+    metadata,
+    Column("site_name", Text, ForeignKey("site_states.site_name", ondelete="CASCADE"), primary_key=True),
+    _column("runs", Id, "0"),  # so that of two runs at once only one is written
+    _column("memory", LargeBinary),  # the ledger of its sitemaps
+    _column("entries", Text, "'[]'"),  # JSON: what its feed shows
+)
+
 Index("idx_url_lastmod", url_states.c.last_modified)
 Index("idx_url_lastseen", url_states.c.last_seen)
 
