@@ -149,8 +149,7 @@ def _serve(module_name: str, tasks: IO[bytes], answers: IO[bytes]) -> None:
         try:
             answer = {"output": module.work_in_child(orjson.loads(line))}
         except StepError as error:
-            values = {name: str(value) for name, value in error.values.items()}
-            answer = {"template": error.template, "values": values, "passing": error.passing}
+            answer = {"template": error.template, "values": error.values, "passing": error.passing}
         except Exception as error:  # noqa: BLE001 - the parent tells it
             traceback.print_exc()
             answer = {
@@ -158,7 +157,7 @@ def _serve(module_name: str, tasks: IO[bytes], answers: IO[bytes]) -> None:
                 "values": {"kind": type(error).__name__, "problem": str(error)[:500]},
                 "passing": False,
             }
-        answers.write(orjson.dumps(answer, option=orjson.OPT_NON_STR_KEYS) + b"\n")
+        answers.write(orjson.dumps(answer, default=str, option=orjson.OPT_NON_STR_KEYS) + b"\n")
         answers.flush()
 
 
