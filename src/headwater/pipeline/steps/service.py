@@ -14,7 +14,7 @@ import orjson
 
 from headwater.errors import FailureKind, FetchError, InputError
 from headwater.fetch.client import Fetcher
-from headwater.fetch.message import Auth, BearerAuth, Request, Response
+from headwater.fetch.message import Auth, BearerAuth, Request, Response, public_url
 from headwater.formats.html import collapse
 from headwater.pipeline.steps.base import PassingStepError, StepContext, StepError
 
@@ -85,8 +85,10 @@ async def post(
     auth: Auth | None = None,
     seconds: float,
     max_bytes: int = 10_000_000,
+    is_secret: bool = False,
 ) -> Response:
-    """The answer of a service to `body`, if it is a good one."""
+    """The answer of a service to `body`, if it is a good one. Of an address that is secret, messages name the host."""
+    shown = _origin(url) if is_secret else public_url(url)
     request = Request(
         url,
         headers={"Content-Type": content_type, **(headers or {})},
@@ -100,10 +102,11 @@ async def post(
     try:
         response = await door_of(context).post(request)
     except FetchError as error:
+        error.values["url"] = shown
         raise_as_step_error(error)
     if 200 <= response.status < 300:
         return response
-    values = {"url": response.url, "status": response.status, "answer": _excerpt(response.body)}
+    values = {"url": shown, "status": response.status, "answer": _excerpt(response.body)}
     if response.status in _PASSING_STATUSES or response.status >= 500:
         passing = PassingStepError("{url} answered {status}: {answer}", **values)
         passing.retry_after_seconds = response.hints.retry_after_seconds
@@ -138,6 +141,11 @@ def json_object(response: Response) -> dict[str, Any]:
             answer=_excerpt(response.body),
         )
     return answer
+
+
+def _origin(url: str) -> str:
+    scheme, slashes, rest = public_url(url).partition("://")
+    return scheme + slashes + re.split(r"[/?#]", rest, maxsplit=1)[0]
 
 
 def _excerpt(body: bytes) -> str:
