@@ -13,6 +13,7 @@ from ctranslate2.specs import WhisperSpec
 from ctranslate2.specs.attention_spec import MultiHeadAttentionSpec
 from ctranslate2.specs.common_spec import LayerNormSpec, LinearSpec
 from ctranslate2.specs.transformer_spec import FeedForwardSpec
+from numpy.typing import NDArray
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 WIDTH = 128
@@ -36,7 +37,7 @@ def write_model(directory: Path, sentence: str) -> Path:
         tokenizer.token_to_id("<|1.00|>"),
         tokenizer.token_to_id("<|endoftext|>"),
     ]
-    spec = make_spec(size, said)
+    spec = make_spec(size, [number for number in said if number is not None])
     spec.register_vocabulary(tokens)
     spec.validate()
     spec.save(str(directory))
@@ -84,7 +85,7 @@ def make_spec(size: int, said: list[int]) -> WhisperSpec:
     return spec
 
 
-def zeros(*shape: int) -> np.ndarray:  # type: ignore[type-arg]
+def zeros(*shape: int) -> NDArray[np.float32]:
     return np.zeros(shape, dtype=np.float32)
 
 
