@@ -9,7 +9,7 @@ import pytest
 from headwater.fetch import Fetcher
 from headwater.pipeline.steps.base import PassingStepError, StepError
 from headwater.pipeline.steps.download_video import DownloadVideo
-from headwater.pipeline.steps.files import sweep
+from headwater.pipeline.steps.files import name_for, sweep
 from tests.fetch import door
 from tests.origin import Origin
 from tests.pipeline.steps.harness import make_context, run_step
@@ -114,16 +114,29 @@ async def test_given_up_it_leaves_no_process_and_no_file(
     assert list((tmp_path / "files").iterdir()) == []
 
 
-def test_sweeping_takes_the_old_and_then_the_oldest(tmp_path: Path) -> None:
+def test_sweeping_takes_the_old_and_then_the_oldest_of_our_files(tmp_path: Path) -> None:
     now = time.time()
-    for name, days, size in (("a", 40, 10), ("b", 20, 1000), ("c", 10, 1000), ("d", 1, 1000)):
-        (tmp_path / f"{name}.mp4").write_bytes(b"x" * size)
-        (tmp_path / f"{name}.json").write_bytes(b"{}")
-        for suffix in (".mp4", ".json"):
-            os.utime(tmp_path / (name + suffix), (now, now - days * 86_400))
-    (tmp_path / "new.part").mkdir()
-    (tmp_path / "new.part" / "media.mp4").write_bytes(b"x" * 5000)
-    assert sweep(tmp_path, max_age_seconds=30 * 86_400, max_bytes=7_500) >= 2
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["c.json", "c.mp4", "d.json", "d.mp4", "new.part"]
+    names = {letter: name_for(letter) for letter in "abcdefg"}
+    for letter, days, size in (("a", 40, 10), ("b", 20, 1000), ("c", 10, 1000), ("d", 1, 1000)):
+        folder = tmp_path / f"item-{letter}"
+        folder.mkdir()
+        (folder / f"{names[letter]}.mp4").write_bytes(b"x" * size)
+        (folder / f"{names[letter]}.json").write_bytes(b"{}")
+        os.utime(folder / f"{names[letter]}.mp4", (now, now - days * 86_400))
+    for letter, days in (("e", 0), ("f", 90)):
+        unfinished = tmp_path / f"{names[letter]}.part"
+        unfinished.mkdir()
+        (unfinished / "media.mp4").write_bytes(b"x" * 5000)
+        os.utime(unfinished / "media.mp4", (now, now - days * 86_400))
+    (tmp_path / "headwater.db").write_bytes(b"x" * 9000)
+    os.utime(tmp_path / "headwater.db", (now, 0))
+    assert sweep(tmp_path, max_age_seconds=30 * 86_400, max_bytes=7_500) == 3
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    assert left == sorted(
+        [
+            *(f"item-{letter}/{names[letter]}.{kind}" for letter in "cd" for kind in ("json", "mp4")),
+            f"{names['e']}.part/media.mp4",
+            "headwater.db",
+        ]
+    )
     assert sweep(tmp_path, max_age_seconds=None, max_bytes=None) == 0

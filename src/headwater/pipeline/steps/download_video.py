@@ -98,7 +98,7 @@ class DownloadVideo(Step):
         write_note(note_path, output)
         await asyncio.to_thread(
             sweep,
-            context.files,
+            context.files.parent,  # those of other items too
             max_age_seconds=None if config.keep_days is None else config.keep_days * 86_400,
             max_bytes=None if config.keep_megabytes is None else int(config.keep_megabytes * 1_000_000),
             keep=path,

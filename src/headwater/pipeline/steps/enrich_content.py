@@ -12,7 +12,7 @@ from pydantic import Field
 from headwater.errors import FetchError
 from headwater.fetch.message import Request
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
-from headwater.pipeline.steps.child import ChildPool
+from headwater.pipeline.steps.children import ChildPool
 from headwater.pipeline.steps.service import door_of, raise_as_step_error
 
 # trafilatura keeps caches that only grow.

@@ -9,7 +9,7 @@ import socket
 from typing import Any
 
 from headwater.pipeline.steps.base import PassingStepError, StepError
-from headwater.pipeline.steps.child import ChildPool
+from headwater.pipeline.steps.children import ChildPool
 
 children = ChildPool(__name__, tasks_per_child=100)
 

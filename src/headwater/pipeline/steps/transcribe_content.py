@@ -15,7 +15,7 @@ from pydantic import Field
 from headwater.collectors.base import SECRET
 from headwater.fetch.message import BearerAuth
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
-from headwater.pipeline.steps.child import ChildPool
+from headwater.pipeline.steps.children import ChildPool
 from headwater.pipeline.steps.service import (
     door_of,
     json_object,

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from headwater.pipeline.steps.base import PassingStepError, StepError
-from headwater.pipeline.steps.child import ChildPool
+from headwater.pipeline.steps.children import ChildPool
 
 
 def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ async def test_a_child_ends_with_its_worker(tmp_path: Path) -> None:
     note = tmp_path / "note"
     script = (
         "import asyncio\n"
-        "from headwater.pipeline.steps.child import ChildPool\n"
+        "from headwater.pipeline.steps.children import ChildPool\n"
         f"pool = ChildPool({__name__!r}, tasks_per_child=1)\n"
         f"asyncio.run(pool.call({{'do': 'hang', 'note': {str(note)!r}}}))\n"
     )
