@@ -53,3 +53,14 @@ def test_for_people(headwater: Headwater) -> None:
     assert "there is no source 7" in headwater.refused("cursor", "create", "x", "--source", "7")
     headwater.ok("cursor", "create", "x")
     assert "nothing beyond 0" in headwater.refused("cursor", "ack", "x", "5")
+
+
+def test_a_digest_tells_what_is_new_once(headwater: Headwater, origin: Origin) -> None:
+    origin.route("/feed", body=feed("a &lt;b&gt;", "c"))
+    headwater.ok("cursor", "create", "weekly")
+    headwater.ok("source", "add", origin.url("/feed"))
+    text = headwater.ok("digest", "weekly", "--title", "This week")
+    assert text.startswith("# This week\n\n## One\n\n- ")
+    assert headwater.json("digest", "weekly", "--ack")["count"] == 2
+    assert headwater.ok("digest", "weekly") == "Nothing new for this cursor.\n"
+    assert "there is no cursor nobody" in headwater.refused("digest", "nobody")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headwater import __version__
-from headwater.cli import collect, config, cursor, demo, feeds, items, serve, simulate, source
+from headwater.cli import collect, config, cursor, demo, digest, feeds, items, serve, simulate, source
 from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError, InputError
@@ -29,6 +29,7 @@ app.add_typer(source.app, name="source")
 app.add_typer(cursor.app, name="cursor")
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
 app.command("items", help=t("List what was collected."))(items.items)
+app.command("digest", help=t("Write what is new for a cursor as one document."))(digest.digest)
 app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)
 app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
 app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)

@@ -5,10 +5,10 @@ wasted ones too, and priced when the prices are given.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import orjson
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from headwater.collectors.base import SECRET
 from headwater.errors import InputError
@@ -16,6 +16,7 @@ from headwater.pipeline.steps.base import StepConfig, StepContext, StepError
 from headwater.pipeline.steps.prompt import check_template
 from headwater.pipeline.steps.service import post_json, require_extra, reveal, reveal_if_set
 
+NO_SECRET: Final[dict[str, JsonValue]] = {"secret": False}  # although its name has the word "token" in it
 _REPAIR = (
     "Your answer does not fit the schema: {problem}. Answer again: one JSON value that fits, nothing else."
 )
@@ -35,16 +36,19 @@ class ChatConfig(StepConfig):
     system: str | None = Field(default=None, description="What the model is told beforehand; a template.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="How freely it may answer.")
     max_output_tokens: int | None = Field(
-        default=None, ge=1, description="The longest answer, in the model's tokens."
+        default=None,
+        ge=1,
+        description="The longest answer, in the model's tokens.",
+        json_schema_extra=NO_SECRET,
     )
     max_input_characters: int = Field(
         default=60_000, ge=100, le=900_000, description="Text beyond this is not sent."
     )
     price_per_million_input_tokens: float | None = Field(
-        default=None, ge=0, description="For the cost in the output."
+        default=None, ge=0, description="For the cost in the output.", json_schema_extra=NO_SECRET
     )
     price_per_million_output_tokens: float | None = Field(
-        default=None, ge=0, description="For the cost in the output."
+        default=None, ge=0, description="For the cost in the output.", json_schema_extra=NO_SECRET
     )
     request_seconds: float = Field(default=120, gt=0, description="How long one answer may take.")
 
