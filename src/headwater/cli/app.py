@@ -14,7 +14,9 @@ from headwater import __version__
 from headwater.cli import (
     collect,
     config,
+    cursor,
     demo,
+    digest,
     feeds,
     items,
     key,
@@ -46,12 +48,14 @@ app.add_typer(sitemap.app, name="sitemap")
 app.command("sitemap-to-feed", help=t("Make a feed of a site's sitemaps, or bring it up to date."))(
     sitemap.sitemap_to_feed
 )
+app.add_typer(cursor.app, name="cursor")
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
 app.command(
     "refresh", help=t("Put sources at the head of the line: a running collector visits them at once.")
 )(status.refresh)
 app.command("status", help=t("Show how the collection goes."))(status.status)
 app.command("items", help=t("List what was collected."))(items.items)
+app.command("digest", help=t("Write what is new for a cursor as one document."))(digest.digest)
 app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)
 app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
 app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)

@@ -79,7 +79,7 @@ class StructuredConfig(SourceConfig):
     )
 
 
-def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
+def is_secret(key: str, model: type[BaseModel] = SourceConfig) -> bool:
     """Whether the value of `key` must not be shown: its field says so, or its name does."""
     field = model.model_fields.get(key)
     extra = field.json_schema_extra if field else None
@@ -87,7 +87,7 @@ def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
     return bool(_LOOKS_SECRET.search(key)) if marked is None else bool(marked)
 
 
-def shown_config(config: Json, model: type[SourceConfig] = SourceConfig) -> dict[str, Any]:
+def shown_config(config: Json, model: type[BaseModel] = SourceConfig) -> dict[str, Any]:
     """A config as it may be shown: whatever can hold a secret is starred out, unless it only refers to one."""
     return {
         key: "***" if is_secret(key, model) and value and not _is_reference(value) else _shown(value)

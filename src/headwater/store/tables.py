@@ -193,9 +193,14 @@ items = Table(
     _column("content_hash", LargeBinary),
     _column("version", Integer, "1"),
     _column("status", Text, "'NEW'"),  # ANALYZED once a pipeline has completed
+    # Places in the order in which items were stored, and last changed (see store.positions).
+    _column("position", Id, "0"),
+    _column("changed_position", Id, "0"),
     UniqueConstraint("source_id", "id_hash"),
 )
 Index("ix_items_item_at", items.c.item_at, items.c.id)
+Index("ix_items_position", items.c.position)
+Index("ix_items_changed_position", items.c.changed_position)
 Index("ix_items_source_item_at", items.c.source_id, items.c.item_at)
 
 item_versions = Table(
@@ -209,6 +214,24 @@ item_versions = Table(
     _column("updated_at", Seconds, null=True),
     _column("content_hash", LargeBinary),
     _column("replaced_at", Seconds),
+)
+
+item_clock = Table(
+    "item_clock",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),  # there is one row, 1
+    _column("last_position", Id),  # on SQLite; PostgreSQL has the sequence `item_positions`
+)
+
+consumer_cursors = Table(
+    "consumer_cursors",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _column("position", Id, "0"),  # everything up to here is acknowledged
+    _column("with_changes", Boolean, "false"),
+    _column("filters", Text, "'{}'"),  # JSON: source_id, folder, type, query
+    _column("created_at", Seconds),
+    _column("acknowledged_at", Seconds, null=True),
 )
 
 seen_ids = Table(
