@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headwater import __version__
-from headwater.cli import collect, config, demo, feeds, items, serve, simulate, source
+from headwater.cli import collect, config, demo, feeds, items, plugins, serve, simulate, source
 from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError, InputError
@@ -41,6 +41,9 @@ app.command("tune", help=t("Propose a budget for a freshness, or say what freshn
 )
 app.command("serve", help=t("Run the collector and the dashboard in one process."))(serve.serve)
 app.command("config", help=t("Show every setting, its value and where it came from."))(config.config)
+app.command("plugins", help=t("List what other packages add to Headwater, and what is wrong with it."))(
+    plugins.plugins
+)
 app.command("demo", help=t("Try Headwater with a built-in publisher; needs no internet."))(demo.demo)
 
 

@@ -25,7 +25,7 @@ class Session:
     @cached_property
     def settings(self) -> Settings:
         """All settings. From the first use on, messages are in the language they ask for."""
-        from headwater.collectors.types import intervals_by_type
+        from headwater.collectors.types import check_type_names
 
         overrides: dict[str, Any] = {}
         for assignment in self.assignments:
@@ -40,7 +40,7 @@ class Session:
         settings = load_settings(toml_file=self.config_file, overrides=overrides)
         choose_language(settings.language)
         Guard(settings.allow_hosts)  # complains of an entry that means nothing, before anything runs
-        intervals_by_type(settings.fetch_intervals, {})  # and of a misspelt type
+        check_type_names(settings.fetch_intervals)  # and of a misspelt type
         return settings
 
     def open_store(self) -> "Store":

@@ -57,7 +57,7 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
         raise  # ours, not the source's
     except HeadwaterError as error:
         return failed_settlement(source, internal_failure(error.render("en")), world, started_at)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the latter by a plugin that takes itself for a program
         log.exception("source %s: unexpected error", source.id)
         return failed_settlement(
             source, internal_failure(f"{type(error).__name__}: {error}"), world, started_at

@@ -167,6 +167,9 @@ class Harvest:
 class Collector(ABC):
     config_model: ClassVar[type[SourceConfig]] = SourceConfig
     remembers: ClassVar[bool] = False  # whether it leaves itself a memory in its harvests
+    # For types that other packages bring; those of Headwater's own stand in `collectors.types`.
+    alias: ClassVar[str | None] = None
+    interval_minutes: ClassVar[float] = 240.0
 
     @abstractmethod
     async def collect(self, errand: Errand) -> Harvest:
