@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headwater import __version__
-from headwater.cli import collect, config, demo, feeds, items, plugins, serve, simulate, source
+from headwater.cli import collect, config, demo, feeds, items, plugins, scrape, serve, simulate, source
 from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError, InputError
@@ -30,6 +30,9 @@ app.command("collect", help=t("Visit the sources that are due."))(collect.collec
 app.command("items", help=t("List what was collected."))(items.items)
 app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)
 app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
+app.command("scrape", help=t("Propose selectors for the items of a page and save it as a source."))(
+    scrape.scrape
+)
 app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)
 app.command("export", help=t("Write all sources as an OPML file."))(feeds.export)
 app.command("explain", help=t("Say when a source is visited next, and why."))(simulate.explain)
