@@ -239,6 +239,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Where publishers can reach you; part of the User-Agent.",
     ),
     Setting(
+        "public_url",
+        ("HEADWATER_PUBLIC_URL",),
+        None,
+        *_text(r"https?://[^\s?#]+", "http://… or https://…, without ? and #"),
+        "The address under which the world reaches this server: outlets say it, hubs push to it.",
+    ),
+    Setting(
         "proxy",
         ("HEADWATER_PROXY",),
         None,
@@ -305,6 +312,7 @@ class Settings:
     host_concurrency: int
     host_spacing_seconds: float
     contact_url: str | None
+    public_url: str | None
     proxy: str | None
     host: str
     port: int

@@ -33,6 +33,7 @@ class Surroundings:
     weather: Weather
     clock: Callable[[], float]
     timeout_seconds: float
+    takes_pushes: bool = False  # whether the world can reach us
 
 
 async def read_surroundings(
@@ -59,6 +60,7 @@ async def read_surroundings(
         weather=weather or Weather(),
         clock=clock,
         timeout_seconds=settings.visit_timeout_seconds,
+        takes_pushes=settings.public_url is not None,
     )
 
 

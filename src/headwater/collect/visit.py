@@ -19,12 +19,14 @@ from headwater.collect.lanes import host_of
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
 from headwater.collect.surroundings import Surroundings
+from headwater.collect.trust import heed_push
 from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, read_config
 from headwater.collectors.types import collector_of
 from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, VisitError
 from headwater.model import Observation, Source, SourceMetadata, Visit
 from headwater.store.items import Known, known_keys, recent_times
 from headwater.store.memory import read_memory
+from headwater.store.push import read_subscription
 from headwater.store.queue import Settlement
 
 log = logging.getLogger(__name__)
@@ -96,7 +98,11 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
     if found or wanted:
         known, history = await world.store.read(_look_up, source.id, keys_of(found), wanted)
     world.weather.record(host_of(source.url), now, None)
-    return successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
+    settlement = successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
+    if world.takes_pushes:
+        subscription = await world.store.read(read_subscription, source.id)
+        settlement = heed_push(settlement, harvest, subscription, now)
+    return settlement
 
 
 def _look_up(
@@ -114,10 +120,13 @@ def successful_settlement(
     started_at: float,
     now: float,
     history: Sequence[float] = (),
+    *,
+    whole: bool = True,
 ) -> Settlement:
     """What is written when a visit has worked.
 
-    `known` is what the database knows of what was found, `history` what the planner wanted to be told.
+    `known` is what the database knows of what was found, `history` what the planner wanted to be told. `whole`:
+    what was found is all that the source shows, so that sharing nothing with it means that something was missed.
     """
     # A document that was not read again says what it said the last time.
     document = source.hints if harvest.document_hints is None else harvest.document_hints
@@ -126,7 +135,7 @@ def successful_settlement(
         max_age_seconds=harvest.hints.max_age_seconds,
         retry_after_seconds=harvest.hints.retry_after_seconds,
     )
-    decision = decide(found, known, now=now, has_history=source.last_entry_at is not None)
+    decision = decide(found, known, now=now, has_history=whole and source.last_entry_at is not None)
     seen = Observation(
         at=now,
         outcome="new" if decision.new_count else "unchanged",

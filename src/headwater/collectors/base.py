@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, V
 from headwater.errors import InputError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Auth, BasicAuth, BearerAuth, Request, Response
-from headwater.model import Hints, Item, Json, Source, SourceMetadata, Validators
+from headwater.model import Hints, Hub, Item, Json, Source, SourceMetadata, Validators
 
 # For `Field(json_schema_extra=SECRET)`: the value is in no output, message or log.
 SECRET: Final[dict[str, JsonValue]] = {"secret": True}
@@ -145,6 +145,7 @@ class Harvest:
     http_status: int | None = None
     requests: int = 1
     bytes_received: int = 0
+    hub: Hub | None = None  # who would push what the source publishes, if its document was read
     memory: bytes | None = (
         None  # to be given at the next visit, stored with this one; None: leave it as it is
     )

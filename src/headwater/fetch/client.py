@@ -150,6 +150,30 @@ class Fetcher:
             if turn:
                 self._leave(turn, status, retry_after)
 
+    async def post(self, request: Request) -> Response:
+        """The answer to a POST of the request's body, whatever its status; FetchError when there is none.
+
+        For services the operator named, which are asked as often as there is work for them: their hosts have no
+        turns to wait for. A redirect is an answer like any other: nothing is ever sent on to another place.
+        """
+        if request.body is None:
+            raise ValueError("nothing to post")
+        trail = _Trail(request)
+        proxy = self._proxy if request.proxy is None else read_proxy(request.proxy, is_ours=False)
+        self.guard.check_url(
+            trail.url.scheme, trail.host, trail.url.port or 0, shown=trail.shown, proxied=proxy is not None
+        )
+        if not self._slots.try_take():
+            await self._slots.take()
+        try:
+            answer = await self._send(request, trail, proxy)
+            trail.take(answer)
+            return await trail.changed(answer, request.max_bytes or self._max_bytes)
+        except (ClientError, OSError, ValueError) as error:
+            raise network_error(error, self.guard, trail.shown, trail.host, proxy is not None) from None
+        finally:
+            self._slots.give()
+
     async def _wait_for_turn(self, host: str, shown: str, entered: bool) -> None:
         """Take the host's turn, then one of our own slots: whoever waits for a host holds up nobody else."""
         if not entered:
@@ -171,9 +195,17 @@ class Fetcher:
             raise RuntimeError("a Fetcher is used within its `async with`")
         deadlines = self._deadlines(request, trail.spent)
         trail.began = time.monotonic()
+        method = "GET" if request.body is None else "POST"
         if proxy is None:
             connecting_to.set(trail.host)
-            return session.get(trail.url, headers=headers, timeout=deadlines, allow_redirects=False)
+            return session.request(
+                method,
+                trail.url,
+                headers=headers,
+                data=request.body,
+                timeout=deadlines,
+                allow_redirects=False,
+            )
         connecting_to.set("" if proxy.is_ours else proxy.url.raw_host or "")
         proxy_headers = None
         if proxy.authorization is not None:
@@ -181,9 +213,11 @@ class Fetcher:
                 proxy_headers = {"Proxy-Authorization": proxy.authorization}  # goes with CONNECT, no further
             else:
                 headers["Proxy-Authorization"] = proxy.authorization
-        return session.get(
+        return session.request(
+            method,
             trail.url,
             headers=headers,
+            data=request.body,
             timeout=deadlines,
             allow_redirects=False,
             proxy=proxy.url,

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from headwater.errors import FailureKind, InputError, NotFoundError
 from headwater.model import Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
+from headwater.store.push import wake_subscription
 from headwater.store.tables import sources
 
 # Places in the line of due sources, before every planned time (see `place_in_line`).
@@ -184,6 +185,7 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
     connection.execute(
         sources.update().where(sources.c.id == source.id).values(**values, due_at=due_at, updated_at=now)
     )
+    wake_subscription(connection, source.id, now)
 
 
 _NO_HINTS = Hints()
