@@ -1,12 +1,13 @@
 """Writes the parts of the documentation that are made from the code: `make docs`. A test compares them.
 
 docs/reference/settings.md, docs/reference/commands.md, docs/reference/types.md, docs/reference/python.md,
-.env.example
+docs/reference/api.md, .env.example
 """
 
 import inspect
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -23,7 +24,9 @@ import headwater
 from headwater.cli.app import app
 from headwater.collectors.base import SourceConfig, is_secret
 from headwater.collectors.types import TYPES, config_model_of
-from headwater.config import SETTINGS, Setting
+from headwater.config import SETTINGS, Setting, load_settings
+from headwater.store.database import Store
+from headwater.web.app import create_app
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from the code by `make docs`; changes here are overwritten. -->\n\n"
@@ -163,6 +166,61 @@ def python_page() -> str:
     return "\n".join(parts)
 
 
+API_TEXT = """# HTTP API
+
+How to get a key and make the first request: [use the API](../how-to/use-the-api.md). The same description for programs
+is at `/api/openapi.json` of a running `headwater serve`.
+"""
+
+
+def api_page() -> str:
+    schema = api_schema()
+    models = schema["components"]["schemas"]
+    parts = [NOTE + API_TEXT]
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            parts.append(f"## `{method.upper()} {path}`\n\n{operation['description']}\n")
+            if parameters := operation.get("parameters"):
+                rows = "".join(
+                    f"| `{each['name']}` | {each['in']} | {each.get('description', '')} |\n"
+                    for each in parameters
+                )
+                parts.append("| parameter | in | meaning |\n|---|---|---|\n" + rows)
+            statuses = sorted(operation["responses"])
+            good = [status for status in statuses if status < "300"]
+            parts.append(f"Answers {', '.join(good)}; problems: {', '.join(statuses[len(good) :])}.\n")
+    parts.append("## What is in the answers\n")
+    for name, model in models.items():
+        if "properties" not in model or name in ("HTTPValidationError", "ValidationError"):
+            continue
+        parts.append(f"### {name}\n\n{inspect.cleandoc(model.get('description', ''))}".rstrip() + "\n")
+        rows = "".join(
+            f"| `{field}` | {shown_schema(each)} | {each.get('description', '')} |\n"
+            for field, each in model["properties"].items()
+        )
+        parts.append("| field | type | meaning |\n|---|---|---|\n" + rows)
+    return "\n".join(parts)
+
+
+def api_schema() -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as directory:
+        settings = load_settings(directory=Path(directory), environment={})
+        with Store(f"sqlite:///{directory}/none.db") as store:
+            return create_app(store, settings).openapi()
+
+
+def shown_schema(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(shown_schema(each) for each in schema["anyOf"]))
+    if schema.get("type") == "array":
+        return f"list of {shown_schema(schema['items'])}"
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    return str(schema.get("format") or schema.get("type", "anything"))
+
+
 def shown_type(kind: Any) -> str:
     text = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else str(kind)
     return re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", text).replace("|", "\\|")
@@ -191,6 +249,7 @@ PAGES = {
     "docs/reference/types.md": types_page,
     "docs/reference/commands.md": commands_page,
     "docs/reference/python.md": python_page,
+    "docs/reference/api.md": api_page,
     ".env.example": example_environment,
 }
 

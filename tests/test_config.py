@@ -100,10 +100,10 @@ def test_of_two_names_of_one_type_the_later_place_wins(tmp_path: Path) -> None:
         ({"COLLECTOR_CONCURRENCY": "2.5"}, "COLLECTOR_CONCURRENCY = 2.5 is not allowed"),
         ({"COLLECTOR_TICK": "nan"}, "COLLECTOR_TICK = nan is not allowed"),
         ({"HEADWATER_LOG_LEVEL": "loud"}, "it takes one of debug, info, warning, error"),
-        ({"HEADWATER_HOST": "127.999.1.1"}, "it takes a loopback address"),
+        ({"HEADWATER_HOST": "127.999.1.1"}, "it takes an address of this machine"),
         ({"COLLECTOR_CONCURENCY": "3"}, "did you mean COLLECTOR_CONCURRENCY?"),
         ({"HEADWATER_FOO": "1"}, "`headwater config` lists them all"),
-        ({"HEADWATER_HOST": "0.0.0.0"}, "it takes a loopback address"),
+        ({"HEADWATER_HOST": "everywhere"}, "it takes an address of this machine"),
         (
             {"FETCH_INTERVAL_RSS": "never"},
             "FETCH_INTERVAL_RSS = never is not allowed (environment): it takes minutes",

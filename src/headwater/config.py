@@ -4,6 +4,7 @@
 docs/ are made. Reads files and the environment when `load_settings` is called, and at no other time.
 """
 
+import ipaddress
 import os
 import re
 import tomllib
@@ -93,6 +94,10 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
+def _address(value: Any) -> str:
+    return value if value == "localhost" else str(ipaddress.ip_address(str(value)))
+
+
 def _path(value: Any) -> Path:
     if not isinstance(value, str) or not value:
         raise ValueError
@@ -103,7 +108,6 @@ def _default_data_dir() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "headwater"
 
 
-_BYTE = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "database_url",
@@ -257,8 +261,9 @@ SETTINGS: tuple[Setting, ...] = (
         "host",
         ("HEADWATER_HOST",),
         "127.0.0.1",
-        *_text(rf"127(\.{_BYTE}){{3}}|::1|localhost", "a loopback address"),
-        "The address the dashboard listens on.",
+        _address,
+        Text("an address of this machine, like 127.0.0.1, 0.0.0.0 or ::1"),
+        "The address the dashboard and the API listen on. Any but a loopback address needs an API key.",
     ),
     Setting(
         "port",

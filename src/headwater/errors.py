@@ -3,7 +3,8 @@
 HeadwaterError
 ├── InputError              what the user gave is wrong; the message names it and the way out
 │   ├── SettingError        a setting has a value that is not allowed
-│   └── NotFoundError       there is no such source, item, …
+│   ├── NotFoundError       there is no such source, item, …
+│   └── ConflictError       it does not fit what there is: a duplicate, a source that is switched off
 ├── StoreError              the database cannot be used
 │   └── NewerDatabaseError  it was written by a newer Headwater
 └── VisitError              a visit to a source failed; carries its kind of failure
@@ -101,6 +102,10 @@ class SettingError(InputError):
 
 
 class NotFoundError(InputError):
+    pass
+
+
+class ConflictError(InputError):
     pass
 
 

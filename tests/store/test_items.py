@@ -13,6 +13,7 @@ from headwater.store.items import (
     recent_times,
     write_items,
 )
+from headwater.store.selection import Selection
 from headwater.store.sources import add_source
 from headwater.store.tables import item_versions, items
 from tests.clock import NOON
@@ -73,7 +74,7 @@ def test_newest_first_and_by_source(store: Store) -> None:
         source_id = make_source(connection)
         write_items(connection, [(source_id, (new(1), new(3), new(2)), NOON)])
         assert [item.external_id for item in list_items(connection)] == ["id-3", "id-2", "id-1"]
-        assert list_items(connection, source_id=source_id + 1) == []
+        assert list_items(connection, selection=Selection(source_ids=(source_id + 1,))) == []
         assert len(list_items(connection, limit=2)) == 2
 
 

@@ -49,7 +49,13 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path, worker_name: str) 
 def test_migrations_equal_tables(store: Store) -> None:
     with store.reading() as connection:
         context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "compare_server_default": True}
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                # The search index is made by each database in its own way.
+                "include_name": lambda name, kind, parents: not str(name).startswith("item_words"),
+            },
         )
         assert compare_metadata(context, metadata) == []
 

@@ -3,14 +3,17 @@
 import asyncio
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
+from headwater.config import Settings
 from headwater.model import Item, Plan
 from headwater.store.database import Store
 from headwater.store.items import ItemChange, write_items
+from headwater.store.keys import add_key
 from headwater.store.queue import settle
 from headwater.store.sources import add_source
 from headwater.web.app import COUNT_SECONDS, Remembered, create_app, http_only
@@ -22,8 +25,8 @@ EVIL = "<script>alert('x')</script>\"'"
 
 
 @pytest.fixture
-def browser(store: Store, clock: FakeClock) -> Iterator[TestClient]:
-    with TestClient(create_app(store, clock=clock), base_url="http://127.0.0.1:8626") as client:
+def browser(store: Store, settings: Settings, clock: FakeClock) -> Iterator[TestClient]:
+    with TestClient(create_app(store, settings, clock=clock), base_url="http://127.0.0.1:8626") as client:
         yield client
 
 
@@ -127,14 +130,28 @@ def test_another_host_name_is_refused(browser: TestClient) -> None:
         ("::1", ["[::1]:8626", "[::1]", "localhost:8626"]),
     ],
 )
-def test_it_answers_under_the_address_it_listens_on(store: Store, host: str, names: list[str]) -> None:
-    browser = TestClient(create_app(store, host=host))
+def test_it_answers_under_the_address_it_listens_on(
+    store: Store, settings: Settings, host: str, names: list[str]
+) -> None:
+    browser = TestClient(create_app(store, replace(settings, host=host)))
     for name in names:
         assert browser.get("/healthz", headers={"Host": name}).status_code == 200, name
     for name in ("127.0.0.3", "evil.example", "", "[::2]"):
         refused = browser.get("/healthz", headers={"Host": name})
         assert refused.status_code == 400, name
         assert "default-src 'none'" in refused.headers["content-security-policy"]
+
+
+def test_beyond_this_machine_every_page_needs_a_key(store: Store, settings: Settings) -> None:
+    with store.writing() as connection:
+        _, key = add_key(connection, name="me", scopes=["read"], now=NOON)
+    browser = TestClient(create_app(store, replace(settings, host="0.0.0.0")), base_url="http://any.example")
+    for path in ("/", "/live"):
+        assert browser.get(path).headers["www-authenticate"].startswith("Basic ")
+        assert browser.get(path, auth=("anybody", "guessed")).status_code == 401
+        assert browser.get(path, auth=("anybody", key)).status_code == 200
+    # A browser sends a password by itself, even when another site makes it ask: that must not steer anything.
+    assert browser.post("/api/feeds/refresh-all", auth=("anybody", key)).status_code == 401
 
 
 @pytest.mark.parametrize("wanted", ["中", "fr", "zh; Domain=x", "zh\r\nX: y", ""])
@@ -145,12 +162,16 @@ def test_a_language_nobody_speaks_is_not_remembered(browser: TestClient, wanted:
     assert "set-cookie" not in answer.headers
 
 
-def test_an_error_of_our_own_is_answered_safely(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_our_own_is_answered_safely(
+    store: Store, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*arguments: object) -> None:
         raise RuntimeError("hush")
 
     monkeypatch.setattr("headwater.web.app.read_overview", fail)
-    browser = TestClient(create_app(store), base_url="http://127.0.0.1", raise_server_exceptions=False)
+    browser = TestClient(
+        create_app(store, settings), base_url="http://127.0.0.1", raise_server_exceptions=False
+    )
     answer = browser.get("/")
     assert answer.status_code == 500
     assert "default-src 'none'" in answer.headers["content-security-policy"]

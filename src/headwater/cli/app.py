@@ -11,7 +11,20 @@ from typing import Annotated
 import typer
 
 from headwater import __version__
-from headwater.cli import collect, config, demo, feeds, items, plugins, scrape, serve, simulate, source
+from headwater.cli import (
+    collect,
+    config,
+    demo,
+    feeds,
+    items,
+    key,
+    outlet,
+    plugins,
+    scrape,
+    serve,
+    simulate,
+    source,
+)
 from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError, InputError
@@ -26,6 +39,7 @@ app = typer.Typer(
     help=t("Collects feeds, sitemaps and other web sources on time and with as few requests as possible."),
 )
 app.add_typer(source.app, name="source")
+app.add_typer(key.app, name="key")
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
 app.command("items", help=t("List what was collected."))(items.items)
 app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)
@@ -42,6 +56,8 @@ app.command(
 app.command("tune", help=t("Propose a budget for a freshness, or say what freshness a budget buys."))(
     simulate.tune
 )
+app.add_typer(outlet.app, name="outlet")
+app.command("publish", help=t("Write outlets to files, each only if it has changed."))(outlet.publish)
 app.command("serve", help=t("Run the collector and the dashboard in one process."))(serve.serve)
 app.command("config", help=t("Show every setting, its value and where it came from."))(config.config)
 app.command("plugins", help=t("List what other packages add to Headwater, and what is wrong with it."))(

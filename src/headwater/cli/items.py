@@ -1,5 +1,6 @@
 """`headwater items`: what was collected."""
 
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,17 +18,32 @@ def items(
     source: Annotated[
         int | None, typer.Option(metavar="ID", max=BIGGEST, help=t("Only this source's."))
     ] = None,
+    folder: Annotated[str | None, typer.Option(help=t("Only of sources in this folder."))] = None,
+    search: Annotated[
+        str | None, typer.Option(help=t('Only with these words; "a phrase", begin* and -not work.'))
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=BIGGEST, help=t("How many, newest first."))] = 50,
     json: Json = False,
 ) -> None:
     from headwater.store.items import list_items
+    from headwater.store.search import index_all, read_query
+    from headwater.store.selection import EVERYTHING, Selection
     from headwater.store.sources import get_source
 
     session: Session = context.obj
-    with session.open_store() as store, store.reading() as connection:
-        if source is not None:
-            get_source(connection, source)
-        found = list_items(connection, source_id=source, limit=limit)
+    selection = Selection(
+        source_ids=() if source is None else (source,),
+        folders=() if folder is None else (folder,),
+        search=search,
+    )
+    with session.open_store() as store:
+        if search is not None:
+            read_query(search)
+            index_all(store, time.time())
+        with store.reading() as connection:
+            if source is not None:
+                get_source(connection, source)
+            found = list_items(connection, selection=selection, limit=limit)
     if json:
         print_json([item_as_json(item) for item in found])
         return
@@ -43,7 +59,9 @@ def items(
             )
             for item in found
         ),
-        empty=t("Nothing was collected yet. Run: headwater collect"),
+        empty=t("Nothing was collected yet. Run: headwater collect")
+        if selection == EVERYTHING
+        else t("Nothing that was collected is like that."),
     )
 
 

@@ -21,7 +21,12 @@ def serve(context: typer.Context) -> None:
                 session.settings,
                 stopping_on_signals=stopping_on_signals,
                 on_ready=lambda address: say(t("The dashboard is at {address}").format(address=address)),
+                on_first_key=_show_first_key,
             )
         )
     if not finished:
         raise typer.Exit(1)
+
+
+def _show_first_key(secret: str) -> None:
+    say(t("The API's first key, for everything; keep it, it is not shown again: {key}").format(key=secret))

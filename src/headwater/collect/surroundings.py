@@ -47,12 +47,7 @@ async def read_surroundings(
 ) -> Surroundings:
     """The surroundings with what the database says now."""
     rows, price = await store.read(_read_all)
-    intervals = {}
-    for name, minutes in rows.items():
-        try:
-            intervals[find_type(name).name] = minutes
-        except InputError as error:  # somebody's slip in a table must not stop every worker
-            log.warning("an interval in the settings table is ignored: %s", error)
+    intervals = _known_types(rows)
     return Surroundings(
         store=store,
         fetcher=fetcher,
@@ -62,6 +57,21 @@ async def read_surroundings(
         timeout_seconds=settings.visit_timeout_seconds,
         takes_pushes=settings.public_url is not None,
     )
+
+
+async def read_intervals(store: Store, settings: Settings) -> dict[str, float]:
+    """Minutes between visits by type, in force now."""
+    return intervals_by_type(settings.fetch_intervals, _known_types(await store.read(interval_settings)))
+
+
+def _known_types(rows: Mapping[str, float]) -> dict[str, float]:
+    intervals = {}
+    for name, minutes in rows.items():
+        try:
+            intervals[find_type(name).name] = minutes
+        except InputError as error:  # somebody's slip in a table must not stop every worker
+            log.warning("an interval in the settings table is ignored: %s", error)
+    return intervals
 
 
 def _read_all(connection: Connection) -> tuple[dict[str, float], Price | None]:

@@ -147,6 +147,12 @@ def find_type(text: str) -> SourceType:
     )
 
 
+def alias_of(type_name: str) -> str:
+    """The one-word name of a type, itself where it has none."""
+    found = _by_any_name().get(type_name)
+    return (found.alias if found else None) or type_name
+
+
 @cache
 def collector_of(type_name: str) -> "Collector | None":
     """The collector for a type, or None when there is nothing to collect it with."""

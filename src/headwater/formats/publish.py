@@ -25,6 +25,7 @@ PERIODS: Final = (
 NO_TYPE: Final = (
     "application/octet-stream"  # what JSON Feed, which demands a type, is told when none is known
 )
+SAFE_SCHEMES: Final = frozenset(("http", "https", "ftp", "mailto", "magnet"))
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Kept = TypeVar("Kept")
 
@@ -38,7 +39,7 @@ def prepare(feed: Feed, *, author_needed: bool = False) -> Feed:
     entries = tuple(_prepare_entry(entry, base) for entry in feed.entries)
     dates = [date for entry in entries for date in (entry.updated, entry.published) if date]
     updated = _whole_second(feed.updated) or max(dates, default=_EPOCH)
-    link = join(None, _text(feed.link)) or join(None, _text(feed.self_link))
+    link = _address(None, _text(feed.link)) or _address(None, _text(feed.self_link))
     title = _line(feed.title) or _line(link) or "Feed"
     authors = _people(feed.authors, base)
     if author_needed and not authors and not all(entry.authors for entry in entries):
@@ -50,17 +51,17 @@ def prepare(feed: Feed, *, author_needed: bool = False) -> Feed:
         link=link,
         description=_body(feed.description, base) or escape_text(title),
         language=_line(feed.language),
-        icon=join(base, _text(feed.icon)),
-        image=join(base, _text(feed.image)),
+        icon=_address(base, _text(feed.icon)),
+        image=_address(base, _text(feed.image)),
         authors=authors,
         categories=_lines(feed.categories),
         generator=_text(feed.generator),
         rights=_text(feed.rights),
         published=_whole_second(feed.published),
         updated=updated,
-        self_link=join(base, _text(feed.self_link)),
-        next_link=join(base, _text(feed.next_link)),
-        hub_links=_unique([join(base, _text(hub)) for hub in feed.hub_links]),
+        self_link=_address(base, _text(feed.self_link)),
+        next_link=_address(base, _text(feed.next_link)),
+        hub_links=_unique([_address(base, _text(hub)) for hub in feed.hub_links]),
         hints=_hints(feed.hints),
         entries=tuple(
             replace(
@@ -75,7 +76,7 @@ def _prepare_entry(entry: Entry, base: str | None) -> Entry:
     files = _unique([_file(file, base) for file in entry.enclosures])
     files = tuple({file.url: file for file in reversed(files)}.values())[::-1]
     first_image = next((file.url for file in files if (file.media_type or "").startswith("image/")), None)
-    link = join(base, _text(entry.link))
+    link = _address(base, _text(entry.link))
     return Entry(
         id=_text(external_id(entry)) or external_id(Entry(title=entry.title)),
         link=link,
@@ -87,16 +88,23 @@ def _prepare_entry(entry: Entry, base: str | None) -> Entry:
         content=_body(entry.content, base or link),
         categories=_lines(entry.categories),
         enclosures=files,
-        image=join(base, _text(entry.image)) or first_image,
+        image=_address(base, _text(entry.image)) or first_image,
         language=_line(entry.language),
-        comments_url=join(base, _text(entry.comments_url)),
-        comments_feed=join(base, _text(entry.comments_feed)),
+        comments_url=_address(base, _text(entry.comments_url)),
+        comments_feed=_address(base, _text(entry.comments_feed)),
         comments_count=entry.comments_count if entry.comments_count and entry.comments_count > 0 else None,
         source_title=_line(entry.source_title),
-        source_url=join(base, _text(entry.source_url)),
+        source_url=_address(base, _text(entry.source_url)),
         chapters=_chapters(entry.chapters, base),
         transcripts=_unique([_extra_file(file, base) for file in entry.transcripts]),
     )
+
+
+def _address(base: str | None, text: str | None) -> str | None:
+    """An address made absolute, if a reader can follow it without running anything."""
+    address = join(base, text)
+    scheme, colon, _ = (address or "").partition(":")
+    return address if not colon or scheme.strip().lower() in SAFE_SCHEMES else None
 
 
 def _text(text: str | None) -> str | None:
@@ -127,14 +135,14 @@ def _whole_second(moment: datetime | None) -> datetime | None:
 def _people(people: tuple[Person, ...], base: str | None) -> tuple[Person, ...]:
     cleaned = []
     for person in people:
-        name, email, url = _line(person.name), _line(person.email), join(base, _text(person.url))
+        name, email, url = _line(person.name), _line(person.email), _address(base, _text(person.url))
         if label := name or email or _line(url):  # Atom demands a name
             cleaned.append(Person(name=label, email=email, url=url))
     return tuple(dict.fromkeys(cleaned))
 
 
 def _file(file: Enclosure, base: str | None) -> Enclosure | None:
-    url = join(base, _text(file.url))
+    url = _address(base, _text(file.url))
     if not url:
         return None
     seconds = file.duration_seconds

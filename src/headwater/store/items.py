@@ -9,6 +9,8 @@ from sqlalchemy import Connection, Row, select
 
 from headwater.model import Item
 from headwater.store.bulk import insert_rows, select_by, storable, update_rows
+from headwater.store.search import index_again
+from headwater.store.selection import EVERYTHING, Selection, conditions
 from headwater.store.tables import item_versions, items, seen_ids, sources
 
 ChangeKind = Literal["new", "changed", "renamed"]
@@ -191,6 +193,7 @@ def _change(connection: Connection, source_id: int, change: ItemChange, now: flo
         (*_CONTENT, "content_hash", "version"),
         [(*_content_values(change.item), change.content_hash, row.version + 1, row.id)],
     )
+    index_again(connection, [row.id])
 
 
 def _content_values(item: Item) -> tuple[Any, ...]:
@@ -231,26 +234,25 @@ def _json(value: dict[str, Any]) -> str:
 def list_items(
     connection: Connection,
     *,
-    source_id: int | None = None,
+    selection: Selection = EVERYTHING,
     after_id: int | None = None,
     limit: int | None = 50,
 ) -> list[StoredItem]:
     """Items, newest first; with `after_id`, those stored after that one, oldest first."""
     query = select(items, sources.c.name.label("source_name")).join(sources)
-    if source_id is not None:
-        query = query.where(items.c.source_id == source_id)
+    query = query.where(*conditions(connection, selection))
     if after_id is None:
         query = query.order_by(items.c.item_at.desc(), items.c.id.desc())
     else:
         query = query.where(items.c.id > after_id).order_by(items.c.id)
-    return [_stored_item(row) for row in connection.execute(query.limit(limit))]
+    return [stored_item(row) for row in connection.execute(query.limit(limit))]
 
 
 def count_items(connection: Connection) -> int:
     return int(connection.exec_driver_sql("SELECT count(*) FROM items").scalar_one())
 
 
-def _stored_item(row: Row[Any]) -> StoredItem:
+def stored_item(row: Row[Any]) -> StoredItem:
     return StoredItem(
         id=row.id,
         source_id=row.source_id,

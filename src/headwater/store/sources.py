@@ -8,7 +8,7 @@ import orjson
 from sqlalchemy import Connection, Row, case, select
 from sqlalchemy.exc import IntegrityError
 
-from headwater.errors import FailureKind, InputError, NotFoundError
+from headwater.errors import ConflictError, FailureKind, InputError, NotFoundError
 from headwater.model import Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
 from headwater.store.push import wake_subscription
@@ -71,7 +71,7 @@ def add_source(
         row = connection.execute(sources.insert().values(values).returning(*sources.c)).one()
     except IntegrityError:
         # Somebody else was a moment faster; the transaction is over, so there is no looking who.
-        raise InputError("{url} is there already", url=url) from None
+        raise ConflictError("{url} is there already", url=url) from None
     return source_from_row(row)
 
 
@@ -83,7 +83,7 @@ def refuse_duplicate(connection: Connection, type: str, url: str) -> None:
         )
     ).first()
     if existing is not None:
-        raise InputError(
+        raise ConflictError(
             "{url} is there already: source {id}, {name}", url=url, id=existing.id, name=existing.name
         )
 

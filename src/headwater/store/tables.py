@@ -349,3 +349,30 @@ api_keys = Table(
     _column("revoked_at", Seconds, null=True),
     UniqueConstraint("key_hash"),
 )
+
+outlets = Table(
+    "outlets",
+    metadata,
+    Column("id", Id, primary_key=True),
+    _column("name", Text),  # as it stands in addresses and file names
+    _column("title", Text),
+    _column("description", Text, null=True),
+    _column("selection", Text, "'{}'"),  # JSON: which items it shows (store.selection)
+    _column("item_limit", Integer, "50"),
+    _column("hub_url", Text, null=True),
+    _column("token", Text, null=True),  # which its address must carry; NULL: open to all
+    _column("created_at", Seconds),
+    _column("updated_at", Seconds),
+    UniqueConstraint("name"),
+)
+
+outlet_items = Table(  # what pipelines have published to an outlet
+    "outlet_items",
+    metadata,
+    Column("outlet_name", Text, primary_key=True),
+    Column("item_id", Id, ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    _column("published_at", Seconds),
+)
+Index("ix_outlet_items_item_id", outlet_items.c.item_id)
+
+# Search has a table that each database makes in its own way, `item_words`: see store.search.

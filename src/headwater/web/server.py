@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import Callable, Iterator
 
 import uvicorn
@@ -12,7 +13,10 @@ from headwater.collect.engine import Engine
 from headwater.config import Settings
 from headwater.errors import InputError
 from headwater.store.database import Store
-from headwater.web.app import create_app
+from headwater.store.keys import add_first_key, has_key
+from headwater.web.app import create_app, is_loopback
+
+FIRST_KEY_NAME = "first"
 
 
 class _Server(uvicorn.Server):
@@ -68,15 +72,36 @@ async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Even
     await serving
 
 
+async def _refuse_open_door(store: Store, host: str) -> None:
+    """Beyond this machine, only holders of a key are let in: without any key there is nobody to serve."""
+    if not is_loopback(host) and not await store.read(has_key):
+        raise InputError(
+            "listening on {host} lets others in, and there is no API key yet to tell them apart; "
+            "make one first: headwater key add NAME --scope admin",
+            host=host,
+        )
+
+
+async def _make_first_key(store: Store, tell: Callable[[str], None]) -> None:
+    secret = await store.write(add_first_key, name=FIRST_KEY_NAME, now=time.time())
+    if secret is not None:
+        tell(secret)
+
+
 async def serve(
     store: Store,
     settings: Settings,
     *,
     stopping_on_signals: Callable[[Callable[[], None]], contextlib.AbstractContextManager[None]],
     on_ready: Callable[[str], None],
+    on_first_key: Callable[[str], None] | None = None,
 ) -> bool:
-    """Collect and show until a signal. Answers False when visits had to be cut short."""
+    """Collect and show until a signal. Answers False when visits had to be cut short.
+
+    With `on_first_key`, an API key is made if there never was one, and told this once.
+    """
     stopped = asyncio.Event()
+    await _refuse_open_door(store, settings.host)
     with contextlib.closing(listen(settings.host, settings.port)) as listener:
         async with Engine(store, settings) as engine:
 
@@ -85,10 +110,12 @@ async def serve(
                 stopped.set()
 
             with stopping_on_signals(stop):
-                app = create_app(store, host=settings.host)
+                app = create_app(store, settings)
                 serving = asyncio.create_task(serve_app(app, listener, stopped))
                 collecting = asyncio.create_task(engine.run())
                 on_ready(address_of(listener))
+                if on_first_key is not None:
+                    await _make_first_key(store, on_first_key)
                 await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
                 stop()
                 # Both end before either's error is raised: visits under way are settled or given back.

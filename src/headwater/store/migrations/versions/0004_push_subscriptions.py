@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0004"
-down_revision = "0002"
+down_revision = "0003"
 
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 Seconds: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL, "sqlite")

@@ -1,0 +1,171 @@
+"""Full-text search over items: SQLite's FTS5, PostgreSQL's tsvector, one idea of what a word is for both.
+
+Words are made here, not by the databases: folded to plain lower case, and every Chinese, Japanese or Korean character
+a word of its own, so that `新闻` is found inside a sentence. Items are put into the index in batches, a moment after
+they are stored (`index_new_items`): collecting does not wait for it.
+"""
+
+import html
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, column, text
+
+from headwater.errors import InputError
+from headwater.store.bulk import is_sqlite, select_by
+from headwater.store.database import Store
+from headwater.store.settings import get_setting, set_setting
+from headwater.store.tables import items
+
+BATCH = 500
+MOST_CHARACTERS = 20_000  # of an item; a book's first pages tell what it is about
+LATE_SECONDS = 600.0  # by which another worker's commit may come after one with a higher number
+MOST_PLACES = 16_000  # PostgreSQL counts no further
+POSITION = "search.indexed"
+
+_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_TERM = re.compile(r'(-?)(?:"([^"]*)"?|(\S+))')
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, as they are indexed and looked for."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    if not plain.isascii():
+        plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+        plain = unicodedata.normalize("NFC", plain)  # what was taken apart and is no accent, such as Hangul
+    return [word[:100] for word in _WORD.findall(plain)]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Words that must follow each other, or must not; `prefix`: the last is the beginning of one."""
+
+    words: tuple[str, ...]
+    prefix: bool = False
+    excluded: bool = False
+
+
+def read_query(query: str) -> list[Term]:
+    """What somebody looks for: words, "phrases", beginn*, -not. InputError when there is nothing to look for."""
+    terms: list[Term] = []
+    for minus, phrase, word in _TERM.findall(query):
+        words = tuple(words_of(phrase or word))
+        if words:
+            terms.append(Term(words, prefix=word.endswith("*"), excluded=bool(minus)))
+    if not any(not term.excluded for term in terms):
+        raise InputError(
+            'there is nothing to look for in {query}; write words, "a phrase", begin* or -not',
+            query=query or "''",
+        )
+    return terms
+
+
+def matches(connection: Connection, query: str) -> ColumnElement[bool]:
+    """The condition that an item matches a query."""
+    terms = sorted(read_query(query), key=lambda term: term.excluded)
+    if is_sqlite(connection):
+        found = text("SELECT rowid AS id FROM item_words WHERE item_words MATCH :words")
+        words = _fts5(terms)
+    else:
+        found = text("SELECT item_id AS id FROM item_words WHERE words @@ CAST(:words AS tsquery)")
+        words = _tsquery(terms)
+    return items.c.id.in_(found.bindparams(words=words).columns(column("id")).scalar_subquery())
+
+
+def _fts5(terms: list[Term]) -> str:
+    """The wanted come first: FTS5's NOT takes something away from what stands before it."""
+    parts: list[str] = []
+    for term in terms:
+        phrase = '"' + " ".join(term.words) + '"' + (" *" if term.prefix else "")
+        parts.append(("NOT " if term.excluded else "AND " if parts else "") + phrase)
+    return " ".join(parts)
+
+
+def _tsquery(terms: list[Term]) -> str:
+    parts = []
+    for term in terms:
+        quoted = [f"'{word}'" for word in term.words]
+        if term.prefix:
+            quoted[-1] += ":*"
+        parts.append(("!" if term.excluded else "") + "(" + " <-> ".join(quoted) + ")")
+    return " & ".join(parts)
+
+
+def index_new_items(connection: Connection, now: float, limit: int = BATCH) -> int:
+    """Put up to `limit` stored items that are not yet in the index into it. Answers how many."""
+    position = int(get_setting(connection, POSITION) or 0)
+    found = connection.execute(
+        text(_UNINDEXED[is_sqlite(connection)]), {"after": position, "limit": limit}
+    ).all()
+    _write_words(connection, {row.id: _text(row) for row in found})
+    # What another worker is just committing may have a lower number than what was found.
+    settled = [row.id for row in found if row.first_seen_at < now - LATE_SECONDS]
+    if settled:
+        set_setting(connection, POSITION, max(settled), now)
+    return len(found)
+
+
+def index_all(store: Store, now: float) -> None:
+    """Put everything that is stored into the index, a batch at a time, so that others can write in between."""
+    while True:
+        with store.writing() as connection:
+            if index_new_items(connection, now) < BATCH:
+                return
+
+
+def index_again(connection: Connection, item_ids: list[int]) -> None:
+    """Items whose content has changed are found by what they say now."""
+    found = select_by(
+        connection,
+        "SELECT id, title, author, summary, content FROM items WHERE id {values}",
+        item_ids,
+        "bigint",
+    )
+    _write_words(connection, {row.id: _text(row) for row in found})
+
+
+_SELECT = (
+    "SELECT items.id, items.title, items.author, items.summary, items.content, items.first_seen_at FROM items"
+    " LEFT JOIN item_words ON {same} WHERE items.id > :after AND {same_key} IS NULL ORDER BY items.id LIMIT :limit"
+)
+_UNINDEXED = {
+    True: _SELECT.format(same="item_words.rowid = items.id", same_key="item_words.rowid"),
+    False: _SELECT.format(same="item_words.item_id = items.id", same_key="item_words.item_id"),
+}
+
+
+def _text(row: Row[Any]) -> list[str]:
+    whole = " ".join(part for part in (row.title, row.author, row.summary, row.content) if part)
+    return words_of(html.unescape(_TAG.sub(" ", whole[: 2 * MOST_CHARACTERS]))[:MOST_CHARACTERS])
+
+
+def _write_words(connection: Connection, texts: dict[int, list[str]]) -> None:
+    if not texts:
+        return
+    if is_sqlite(connection):
+        connection.exec_driver_sql(
+            "DELETE FROM item_words WHERE rowid = ?", [(item_id,) for item_id in texts]
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO item_words (rowid, words) VALUES (?, ?)",
+            [(item_id, " ".join(words)) for item_id, words in texts.items()],
+        )
+    else:
+        connection.exec_driver_sql(
+            "INSERT INTO item_words (item_id, words) SELECT id, words::tsvector"
+            " FROM unnest(%s::bigint[], %s::text[]) AS new (id, words)"
+            " ON CONFLICT (item_id) DO UPDATE SET words = excluded.words",
+            (list(texts), [_tsvector(words) for words in texts.values()]),
+        )
+
+
+def _tsvector(words: list[str]) -> str:
+    """The words with their places, in PostgreSQL's own notation: its parser never sees them."""
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words[:MOST_PLACES], 1):
+        places.setdefault(word, []).append(place)
+    return " ".join(f"'{word}':{','.join(map(str, at[:255]))}" for word, at in places.items())

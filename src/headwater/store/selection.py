@@ -1,0 +1,69 @@
+"""Which items somebody means: by source, folder, type, words, time, state. The one way to say it, everywhere."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, select
+
+from headwater.errors import InputError
+from headwater.store.search import matches
+from headwater.store.tables import items, outlet_items, sources
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Conditions that must all hold; an empty one does not count. Within one, any of its values will do."""
+
+    source_ids: tuple[int, ...] = ()
+    folders: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    search: str | None = None
+    since: float | None = None  # published, or else first seen
+    until: float | None = None
+    status: str | None = None
+    outlet: str | None = None  # what pipelines have published to it
+
+
+EVERYTHING = Selection()
+
+
+def conditions(connection: Connection, selection: Selection) -> list[ColumnElement[bool]]:
+    """What `selection` says, for a query over items joined with their sources."""
+    wanted: list[ColumnElement[bool]] = []
+    if selection.source_ids:
+        wanted.append(items.c.source_id.in_(selection.source_ids))
+    if selection.folders:
+        wanted.append(sources.c.folder.in_(selection.folders))
+    if selection.types:
+        wanted.append(sources.c.type.in_(selection.types))
+    if selection.since is not None:
+        wanted.append(items.c.item_at >= selection.since)
+    if selection.until is not None:
+        wanted.append(items.c.item_at < selection.until)
+    if selection.status is not None:
+        wanted.append(items.c.status == selection.status)
+    if selection.search is not None:
+        wanted.append(matches(connection, selection.search))
+    if selection.outlet is not None:
+        published = select(outlet_items.c.item_id).where(outlet_items.c.outlet_name == selection.outlet)
+        wanted.append(items.c.id.in_(published))
+    return wanted
+
+
+def to_json(selection: Selection) -> dict[str, Any]:
+    """The conditions that count, as they are stored."""
+    return {key: value for key, value in asdict(selection).items() if value not in (None, ())}
+
+
+def from_json(stored: dict[str, Any]) -> Selection:
+    unknown = set(stored) - set(Selection.__dataclass_fields__)
+    if unknown:
+        raise InputError(
+            "a selection has no {key}; it takes {known}",
+            key=", ".join(sorted(unknown)),
+            known=", ".join(Selection.__dataclass_fields__),
+        )
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
+    }
+    return Selection(**fields)

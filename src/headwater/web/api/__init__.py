@@ -1,0 +1,1 @@
+"""The HTTP API, one module a subject. Every answer that is an error is a Problem Details document."""

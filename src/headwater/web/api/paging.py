@@ -1,0 +1,66 @@
+"""Long lists page by page: an answer holds up to `limit` things and the cursor of the next page.
+
+A cursor is the place of the page's last thing, in a form that callers pass back and do not read.
+"""
+
+import base64
+import binascii
+import math
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+
+import orjson
+from fastapi import Query
+
+from headwater.errors import InputError
+
+T = TypeVar("T")
+
+LONGEST_CURSOR = 200
+_SMALLEST, _BIGGEST = -(2**63), 2**63 - 1
+
+Cursor = Annotated[
+    str | None,
+    Query(
+        max_length=LONGEST_CURSOR,
+        description="Where to go on: `next` of the page before. Left out, the list begins at its beginning.",
+    ),
+]
+
+
+def encode_cursor(*place: float) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(place)).rstrip(b"=").decode()
+
+
+def decode_cursor(text: str | None, *kinds: type) -> tuple[Any, ...] | None:
+    """The place a cursor means, of these kinds (int or float); None for no cursor. InputError if it is none of ours."""
+    if text is None:
+        return None
+    try:
+        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+        values = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        return tuple(_read(value, kind) for value, kind in zip(values, kinds, strict=True))
+    except (ValueError, TypeError, binascii.Error):
+        raise InputError(
+            "the cursor {cursor} is none of ours; pass `next` of the page before as it is", cursor=text[:40]
+        ) from None
+
+
+def _read(value: Any, kind: type) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError  # noqa: TRY004 - the caller turns it into the one clear line
+    if kind is int and not isinstance(value, int):
+        raise ValueError
+    if not _SMALLEST <= value <= _BIGGEST or not math.isfinite(value):
+        raise ValueError
+    return kind(value)
+
+
+def split_page(
+    found: Sequence[T], limit: int, place: Callable[[T], tuple[float, ...]]
+) -> tuple[Sequence[T], str | None]:
+    """One page of what was found with one more than `limit`, and the cursor of the next if there is one."""
+    if len(found) <= limit:
+        return found, None
+    page = found[:limit]
+    return page, encode_cursor(*place(page[-1]))

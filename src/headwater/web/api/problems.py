@@ -1,0 +1,176 @@
+"""Errors of the API as Problem Details (RFC 9457): one shape for all of them, and nothing of our insides in it."""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from fastapi import FastAPI, Request
+from fastapi.exception_handlers import http_exception_handler
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from headwater.errors import (
+    ConflictError,
+    HeadwaterError,
+    InputError,
+    NotFoundError,
+    StoreError,
+    Text,
+    VisitError,
+)
+from headwater.language import preferred_language
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+API_ROOT = "/api"
+RETRY_SECONDS = 5
+
+
+class Problem(BaseModel):
+    """Why a request was not answered as wished."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "type": "about:blank",
+                "title": "Not Found",
+                "status": 404,
+                "detail": "there is no source 7; `headwater source list` shows them all",
+                "instance": "/api/feeds/7/refresh",
+            }
+        }
+    )
+
+    type: str = Field(
+        default="about:blank", description="What kind of problem; about:blank: the status says."
+    )
+    title: str = Field(description="The status in words.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What is wrong and the way out, in the language asked for.")
+    instance: str = Field(description="The path that was asked for.")
+    errors: list[dict[str, str]] | None = Field(
+        default=None, description="What is wrong with which part of the request: `where` and `problem`."
+    )
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
+    """An answer that is a problem, raised from anywhere under the API."""
+
+    def __init__(self, status: int, detail: Text, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, detail)
+        self.status = status
+        self.detail = detail
+        self.headers = headers
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For a route's `responses`: that it may answer these statuses with a problem, and 401, 403 and 422 too."""
+    schema = Problem.model_json_schema()
+    return {
+        status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": schema}}}
+        for status in sorted({401, 403, 422, 429, *statuses})
+    }
+
+
+def answer_with_problems(app: FastAPI, safe_headers: Mapping[str, str]) -> None:
+    """Let every error under the API be a problem; elsewhere errors stay as pages have them."""
+
+    @app.exception_handler(Refusal)
+    async def refused(request: Request, error: Refusal) -> Response:
+        return _problem(request, error.status, error.detail, error.headers)
+
+    @app.exception_handler(HTTPException)
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        """What the framework refuses by itself: no such path, no such method."""
+        if not _is_api(request):
+            return await http_exception_handler(request, error)
+        return _problem(request, error.status_code, _framework_text(request, error), error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        errors = [
+            {"where": ".".join(map(str, each["loc"])), "problem": str(each["msg"])} for each in error.errors()
+        ]
+        first = errors[0] if errors else {"where": "", "problem": ""}
+        detail = Text("{where} is wrong: {problem}", **first)
+        return _problem(request, 422, detail, errors=errors)
+
+    @app.exception_handler(HeadwaterError)
+    async def ours(request: Request, error: HeadwaterError) -> Response:
+        status = status_of(error)
+        if status < 500:
+            return _problem(request, status, Text(error.template, **error.values))
+        log.error("%s %s: %s", request.method, request.url.path, error)
+        if status == 503:
+            detail = Text("the database is away for a moment; try again in a few seconds")
+            return _problem(request, status, detail, {"Retry-After": str(RETRY_SECONDS)})
+        return _problem(request, status, _our_fault())
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> Response:
+        """An error of our own passes by the middleware; the server logs it after this answer."""
+        if _is_api(request):
+            return _problem(request, 500, _our_fault(), safe_headers)
+        return PlainTextResponse("Internal Server Error", status_code=500, headers=dict(safe_headers))
+
+
+def status_of(error: HeadwaterError) -> int:
+    """The HTTP status that an error means."""
+    match error:
+        case NotFoundError():
+            return 404
+        case ConflictError():
+            return 409
+        case InputError():
+            return 400
+        case VisitError():
+            return 422  # what was asked for names something that cannot be collected
+        case StoreError(passing=True):
+            return 503
+        case _:
+            return 500
+
+
+def _our_fault() -> Text:
+    return Text("Headwater failed to answer; its log says why")
+
+
+def _framework_text(request: Request, error: HTTPException) -> Text:
+    match error.status_code:
+        case 404:
+            return Text("there is nothing at {path}", path=request.url.path)
+        case 405:
+            return Text("{method} is not possible at {path}", method=request.method, path=request.url.path)
+        case _:
+            return Text("{problem}", problem=error.detail)
+
+
+def _is_api(request: Request) -> bool:
+    return request.url.path == API_ROOT or request.url.path.startswith(f"{API_ROOT}/")
+
+
+def _problem(
+    request: Request,
+    status: int,
+    detail: Text,
+    headers: Mapping[str, str] | None = None,
+    errors: list[dict[str, str]] | None = None,
+) -> JSONResponse:
+    language = preferred_language(request.headers.get("accept-language", ""))
+    problem = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=HeadwaterError(detail.template, **detail.values).render(language),
+        instance=request.url.path,
+        errors=errors,
+    )
+    return JSONResponse(
+        problem.model_dump(exclude_none=True),
+        status_code=status,
+        media_type=MEDIA_TYPE,
+        headers={**(headers or {}), "Content-Language": language},
+    )

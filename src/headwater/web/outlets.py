@@ -1,0 +1,65 @@
+"""Outlets, served: each under its name in three formats, with an answer of no body for a reader who has it."""
+
+import hmac
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from headwater.errors import NotFoundError
+from headwater.outlets import EXTENSIONS, render_outlet
+from headwater.store.database import Store
+from headwater.store.outlets import read_edition
+
+FORMAT_OF = {extension: format for format, extension in EXTENSIONS.items()}
+MAX_AGE_SECONDS = 60
+
+
+def outlet_routes(store: Store, public_url: str | None) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+
+    @router.api_route("/outlets/{name}.{extension}", methods=["GET", "HEAD"])
+    async def outlet(request: Request, name: str, extension: str, token: str = "") -> Response:
+        format = FORMAT_OF.get(extension)
+        if format is None:
+            return _nothing_here()
+        try:
+            edition = await store.read(read_edition, name)
+        except NotFoundError:
+            return _nothing_here()
+        secret = edition.outlet.token
+        if secret is not None and not hmac.compare_digest(secret.encode(), token.encode()):
+            return _nothing_here()  # that it exists is part of the secret
+        tag = f'"{edition.tag}-{format}"'
+        modified = datetime.fromtimestamp(int(edition.changed_at), UTC)
+        headers = {
+            "ETag": tag,
+            "Last-Modified": format_datetime(modified, usegmt=True),
+            "Cache-Control": f"{'private' if secret else 'public'}, max-age={MAX_AGE_SECONDS}",
+            # Feeds are for everybody's readers, those that run in a browser among them.
+            "Access-Control-Allow-Origin": "*",
+            "Cross-Origin-Resource-Policy": "cross-origin",
+        }
+        if _has_it(request, tag, modified):
+            return Response(status_code=304, headers=headers)
+        base_url = f"{public_url.rstrip('/')}/outlets" if public_url else f"{request.base_url}outlets"
+        published = await store.read(render_outlet, edition, format, base_url)
+        return Response(published.body, headers={**headers, "Content-Type": published.media_type})
+
+    return router
+
+
+def _has_it(request: Request, tag: str, modified: datetime) -> bool:
+    if (known := request.headers.get("if-none-match")) is not None:
+        tags = [each.strip().removeprefix("W/") for each in known.split(",")]
+        return tag in tags or "*" in tags
+    try:
+        since = parsedate_to_datetime(request.headers.get("if-modified-since", ""))
+    except ValueError:
+        return False
+    return since == modified  # not merely later: what is shown may also have become less
+
+
+def _nothing_here() -> PlainTextResponse:
+    return PlainTextResponse("Not Found", status_code=404)
