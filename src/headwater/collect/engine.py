@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar
 from headwater.collect.lanes import Lanes
 from headwater.collect.outage import Weather
 from headwater.collect.patience import patiently
+from headwater.collect.push import Subscriber
 from headwater.collect.settler import Settler
 from headwater.collect.steering import steer_price
 from headwater.collect.surroundings import Surroundings, make_fetcher, read_surroundings
@@ -166,7 +167,13 @@ class Engine:
                 await self._claim_until_none()
                 await self._sleep()
 
-        return await self._work(work)
+        subscriber = Subscriber(self._store, self._settings.public_url, self._fetcher, self._clock)
+        subscribing = asyncio.create_task(subscriber.run())
+        try:
+            return await self._work(work)
+        finally:
+            subscribing.cancel()
+            await asyncio.wait((subscribing,))
 
     async def _work(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Run `work` with a settler beside it, then let every visit end and every result be committed."""

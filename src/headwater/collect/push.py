@@ -21,7 +21,6 @@ from sqlalchemy import Connection
 from headwater.collect.decide import Candidate, candidates, keys_of
 from headwater.collect.patience import patiently
 from headwater.collect.planning import Planner
-from headwater.collect.surroundings import Surroundings
 from headwater.collect.visit import successful_settlement
 from headwater.collectors.base import Harvest
 from headwater.collectors.feed import parse_feed
@@ -228,33 +227,31 @@ class Delivery:
     signature: str | None
 
 
-async def take_push(delivery: Delivery, world: Surroundings) -> bool:
+async def take_push(delivery: Delivery, store: Store, planner: Planner, clock: Callable[[], float]) -> bool:
     """Store what a hub delivers; False when it is not for us. It is safe with us once this has returned."""
-    subscription = await world.store.read(find_subscription, delivery.token)
+    subscription = await store.read(find_subscription, delivery.token)
     if subscription is None or subscription.state != "active" or not subscription.enabled:
         return False
     if not is_signed(delivery.body, subscription.secret, delivery.signature):
         log.warning("source %s: a push with a wrong signature is refused", subscription.source_id)
-        await world.store.write(count_forgery, subscription.source_id)
+        await store.write(count_forgery, subscription.source_id)
         return False
     try:
         feed = await parse_feed(delivery.body, subscription.topic, delivery.content_type)
     except ParseError:
         # No more than a sign that there is something: a visit will see what.
-        await world.store.write(_leave_to_visit, subscription.source_id, world.clock())
+        await store.write(_leave_to_visit, subscription.source_id, clock())
         return True
     harvest = Harvest(
         items=tuple(to_item(entry, feed) for entry in feed.entries),
         requests=0,
         bytes_received=len(delivery.body),
     )
-    found = await asyncio.to_thread(candidates, harvest.items, world.clock())
+    found = await asyncio.to_thread(candidates, harvest.items, clock())
     waited = 0.0
-    while not await world.store.write(
-        _store_push, delivery.token, harvest, found, world.planner, world.clock()
-    ):
+    while not await store.write(_store_push, delivery.token, harvest, found, planner, clock()):
         if waited >= PATIENCE_SECONDS:
-            await world.store.write(_leave_to_visit, subscription.source_id, world.clock())
+            await store.write(_leave_to_visit, subscription.source_id, clock())
             break
         await asyncio.sleep(0.05)
         waited += 0.05

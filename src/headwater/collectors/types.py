@@ -149,7 +149,7 @@ def find_type(text: str) -> SourceType:
 
 def alias_of(type_name: str) -> str:
     """The one-word name of a type, itself where it has none."""
-    found = _by_any_name().get(type_name)
+    found = _own_by_any_name().get(type_name) or _all_by_any_name().get(type_name)
     return (found.alias if found else None) or type_name
 
 

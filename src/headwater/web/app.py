@@ -34,6 +34,7 @@ from headwater.web.api.router import router as api
 from headwater.web.chart import bars
 from headwater.web.context import Context, InContext
 from headwater.web.outlets import outlet_routes
+from headwater.web.push import PushDoor
 from headwater.wording import NOTHING, ago
 
 HEADERS = {
@@ -121,6 +122,8 @@ def create_app(store: Store, settings: Settings, *, clock: Callable[[], float] =
     async def healthz() -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
+    if settings.public_url is not None:
+        app.add_middleware(PushDoor, context=app.state.context)  # added last: it stands before all others
     return app
 
 
