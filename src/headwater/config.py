@@ -258,6 +258,14 @@ SETTINGS: tuple[Setting, ...] = (
         secret=True,
     ),
     Setting(
+        "password",
+        ("HEADWATER_PASSWORD",),
+        None,
+        *_text(r".{8,200}", "8 to 200 characters"),
+        "Opens the dashboard, besides API keys; when it is set, this machine's own visitors sign in too.",
+        secret=True,
+    ),
+    Setting(
         "host",
         ("HEADWATER_HOST",),
         "127.0.0.1",
@@ -319,6 +327,7 @@ class Settings:
     contact_url: str | None
     public_url: str | None
     proxy: str | None
+    password: str | None
     host: str
     port: int
     log_level: str

@@ -113,12 +113,13 @@ def _groups(document: LexborHTMLParser) -> Iterable[list[LexborNode]]:
     while stack and count < MAX_ELEMENTS:
         parent, path, depth = stack.pop()
         children = [node for node in parent.iter() if not _is_chrome(node, depth)]
-        for node in children:
-            count += 1
-            way = f"{path}>{_signature(node)}"
+        count += len(children)
+        ways = [f"{path}>{signature}" for signature in _signatures(children)]
+        for node, way in zip(children, ways, strict=True):
             groups.setdefault(way, []).append(node)
         if depth < MAX_DEPTH:
-            stack += [(node, f"{path}>{_signature(node)}", depth + 1) for node in reversed(children)]
+            pairs = zip(reversed(children), reversed(ways), strict=True)
+            stack += [(node, way, depth + 1) for node, way in pairs]
     return groups.values()
 
 
@@ -140,8 +141,27 @@ def _classes(node: LexborNode) -> list[str]:
     return [name for name in names if _CLASS.match(name) and not _UNSTABLE.search(name)]
 
 
-def _signature(node: LexborNode) -> str:
-    return ".".join((node.tag or "", *sorted(_classes(node))[:4]))
+def _signatures(siblings: Sequence[LexborNode]) -> list[str]:
+    """What to call each of some siblings: its tag and the classes that most of the same tag share.
+
+    Where no class is shared by most, each keeps its own: they are different things.
+    """
+    tags = Counter(node.tag for node in siblings)
+    classes = [_classes(node) for node in siblings]
+    shared = Counter(
+        (node.tag, name) for node, names in zip(siblings, classes, strict=True) for name in set(names)
+    )
+    common = {(tag, name) for (tag, name), count in shared.items() if 2 * count >= tags[tag]}
+    divided = {tag for tag, _ in common}
+    return [
+        ".".join(
+            (
+                node.tag or "",
+                *sorted(name for name in names if node.tag not in divided or (node.tag, name) in common)[:4],
+            )
+        )
+        for node, names in zip(siblings, classes, strict=True)
+    ]
 
 
 def _measure(node: LexborNode, base: str) -> _Member:

@@ -106,6 +106,14 @@ def find_key(connection: Connection, secret: str) -> ApiKey | None:
     return None if row is None else _key_from(row)
 
 
+def get_active_key(connection: Connection, key_id: int) -> ApiKey | None:
+    """A key by its number, unless it is revoked or there is none."""
+    row = connection.execute(
+        select(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+    ).first()
+    return None if row is None else _key_from(row)
+
+
 def is_use_worth_noting(key: ApiKey, now: float) -> bool:
     return key.last_used_at is None or not 0 <= now - key.last_used_at < USED_EVERY_SECONDS
 

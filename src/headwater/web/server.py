@@ -14,7 +14,8 @@ from headwater.config import Settings
 from headwater.errors import InputError
 from headwater.store.database import Store
 from headwater.store.keys import add_first_key, has_key
-from headwater.web.app import create_app, is_loopback
+from headwater.web.app import create_app
+from headwater.web.hosts import is_loopback
 
 FIRST_KEY_NAME = "first"
 

@@ -1,12 +1,11 @@
 """Errors of the API as Problem Details (RFC 9457): one shape for all of them, and nothing of our insides in it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any, ClassVar
 
 from fastapi import FastAPI, Request
-from fastapi.exception_handlers import http_exception_handler
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -76,19 +75,29 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def answer_with_problems(app: FastAPI, safe_headers: Mapping[str, str]) -> None:
-    """Let every error under the API be a problem; elsewhere errors stay as pages have them."""
+ShowProblem = Callable[[Request, int, Text], Awaitable[Response]]
+
+
+def answer_with_problems(app: FastAPI, safe_headers: Mapping[str, str], show: ShowProblem) -> None:
+    """Let every error under the API be a problem; elsewhere it is a page, made by `show`."""
+
+    async def answer(
+        request: Request, status: int, detail: Text, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        if _is_api(request):
+            return _problem(request, status, detail, headers)
+        response = await show(request, status, detail)
+        response.headers.update(headers or {})
+        return response
 
     @app.exception_handler(Refusal)
     async def refused(request: Request, error: Refusal) -> Response:
-        return _problem(request, error.status, error.detail, error.headers)
+        return await answer(request, error.status, error.detail, error.headers)
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         """What the framework refuses by itself: no such path, no such method."""
-        if not _is_api(request):
-            return await http_exception_handler(request, error)
-        return _problem(request, error.status_code, _framework_text(request, error), error.headers)
+        return await answer(request, error.status_code, _framework_text(request, error), error.headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -97,18 +106,21 @@ def answer_with_problems(app: FastAPI, safe_headers: Mapping[str, str]) -> None:
         ]
         first = errors[0] if errors else {"where": "", "problem": ""}
         detail = Text("{where} is wrong: {problem}", **first)
+        if not _is_api(request):
+            return await show(request, 422, detail)
         return _problem(request, 422, detail, errors=errors)
 
     @app.exception_handler(HeadwaterError)
     async def ours(request: Request, error: HeadwaterError) -> Response:
         status = status_of(error)
         if status < 500:
-            return _problem(request, status, Text(error.template, **error.values))
+            return await answer(request, status, Text(error.template, **error.values))
         log.error("%s %s: %s", request.method, request.url.path, error)
         if status == 503:
             detail = Text("the database is away for a moment; try again in a few seconds")
+            # Making a page takes the database; this has to do without.
             return _problem(request, status, detail, {"Retry-After": str(RETRY_SECONDS)})
-        return _problem(request, status, _our_fault())
+        return await answer(request, status, _our_fault())
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> Response:

@@ -1,0 +1,17 @@
+"""Under which names we are found, and whether only this machine finds us."""
+
+import ipaddress
+
+
+def is_loopback(host: str) -> bool:
+    return host == "localhost" or ipaddress.ip_address(host).is_loopback
+
+
+def allowed_hosts(host: str) -> list[str]:
+    """The names under which a browser finds us; `host` is the one we were told to listen on.
+
+    Beyond this machine we may have any name; there everything needs a key, which no hostile page has.
+    """
+    if not is_loopback(host):
+        return ["*"]
+    return ["127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host]

@@ -1,0 +1,33 @@
+"""All pages, and what is shown when one cannot be."""
+
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import RedirectResponse, Response
+
+from headwater.errors import Text
+from headwater.web.context import Context
+from headwater.web.pages import signin
+from headwater.web.pages.frame import SignIn, make_environment, open_page
+from headwater.web.pages.home import home_routes
+from headwater.web.pages.visitor import Sessions
+
+
+def add_pages(app: FastAPI, context: Context) -> None:
+    app.state.pages = make_environment()
+    app.state.sessions = Sessions(context)
+
+    @app.exception_handler(SignIn)
+    async def sign_in_first(request: Request, wanted: SignIn) -> Response:
+        return RedirectResponse(f"/login?{urlencode({'next': wanted.path})}", status_code=303)
+
+    pages = APIRouter(include_in_schema=False)
+    pages.include_router(home_routes(context))
+    pages.include_router(signin.router)
+    app.include_router(pages)
+
+
+async def show_problem(request: Request, status: int, detail: Text) -> Response:
+    """What went wrong, as a page."""
+    page = await open_page(request, request.app.state.context)
+    return await page.show("problem.html", status=status, code=status, problem=detail.render(page.language))

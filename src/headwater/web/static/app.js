@@ -1,0 +1,46 @@
+// What the pages do by themselves: parts that renew, questions before what cannot be undone, choosing all rows.
+"use strict";
+
+// A part with data-live is fetched again every data-every milliseconds, while somebody can see it.
+for (const part of document.querySelectorAll("[data-live]")) {
+  const every = Number(part.dataset.every);
+  const renew = async () => {
+    if (!document.hidden) {
+      try {
+        const answer = await fetch(part.dataset.live, { credentials: "same-origin", redirect: "error" });
+        if (answer.ok) {
+          const html = await answer.text();
+          // Nobody wants a list to move under their pointer or keyboard.
+          if (!part.matches(":focus-within")) part.innerHTML = html;
+        }
+        part.classList.toggle("stale", !answer.ok);
+      } catch {
+        part.classList.add("stale");
+      }
+    }
+    setTimeout(renew, every);
+  };
+  setTimeout(renew, every);
+}
+
+document.addEventListener("submit", (event) => {
+  const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
+  if (question && !window.confirm(question)) event.preventDefault();
+});
+
+// A box with data-all ticks every box of that name in its form.
+document.addEventListener("change", (event) => {
+  const name = event.target.dataset?.all;
+  if (!name) return;
+  for (const box of event.target.form.querySelectorAll(`input[type=checkbox][name="${CSS.escape(name)}"]`)) {
+    box.checked = event.target.checked;
+  }
+});
+
+// A button with data-copy puts that text on the clipboard.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard.writeText(button.dataset.copy);
+  button.classList.add("done");
+});
