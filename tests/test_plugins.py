@@ -1,10 +1,13 @@
 """Plugins: what other packages bring works everywhere, and what is wrong with one harms that one alone."""
 
+import json
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -151,6 +154,25 @@ def example_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
+def served(headwater: Headwater) -> tuple[str, Any]:
+    """The dashboard's first page and what the API says of the collector, from a server of its own."""
+    process = headwater.start("serve", HEADWATER_PORT="0")
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        key = process.stdout.readline().split()[-1]
+        with urllib.request.urlopen(address, timeout=20) as answer:
+            page = answer.read().decode()
+        request = urllib.request.Request(
+            f"{address}api/collector/status", headers={"Authorization": f"Bearer {key}"}
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return page, json.load(answer)
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
 def test_the_example_works_once_it_is_installed(
     example_site: Path, tmp_path: Path, database_url: str, origin: Origin
 ) -> None:
@@ -173,6 +195,10 @@ def test_the_example_works_once_it_is_installed(
     assert report["unchanged"] == 1, "the second visit is conditional"
     plan = headwater.json("source", "show", str(added["id"]))["plan_reason"]
     assert plan["interval"] == 180
+
+    page, status = served(headwater)
+    assert "example.lines" in page
+    assert [source["type"] for source in status["sources"]] == ["lines"]
 
     # Uninstalled: its sources stay, their visits say what is missing, and nothing else suffers.
     del headwater.environment["PYTHONPATH"]

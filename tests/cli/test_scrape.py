@@ -6,7 +6,7 @@ import pytest
 
 from tests.collect.test_engine import rss
 from tests.command import Headwater
-from tests.formats.test_scrape import page
+from tests.formats.test_scrape import page, trending
 from tests.origin import Answer, Origin
 
 
@@ -41,6 +41,22 @@ def test_saved_it_is_a_source_like_any_other(headwater: Headwater, origin: Origi
     assert [request.path for request in origin.requests] == ["/robots.txt", "/blog", "/blog", "/page/2"]
     headwater.ok("collect", "--source", str(report["source"]["id"]))
     assert len(headwater.json("items")) == 8, "a second visit stores nothing new"
+
+
+def test_trending_repositories_are_a_source(headwater: Headwater, origin: Origin) -> None:
+    def show(*names: str, stars: int) -> None:
+        origin.route("/trending/rust", Answer(body=trending(*names, stars=stars), content_type="text/html"))
+
+    show("ann/river", "bob/lake", stars=7)
+    url = origin.url("/trending")
+    added = headwater.json("source", "add", url, "--type", "github_trending", "--config", "language=rust")
+    assert (added["type"], added["name"]) == ("web.github_trending", "GitHub trending rust")
+    show("ann/river", "eve/sea", stars=9)  # the next day, one of them is still there with more stars
+    seen = len(origin.requests)
+    report = headwater.json("collect", "--source", str(added["id"]))
+    assert (report["items_new"], report["items_updated"]) == (1, 0)
+    assert [request.path for request in origin.requests[seen:]] == ["/robots.txt", "/trending/rust"]
+    assert sorted(item["title"] for item in headwater.json("items")) == ["ann/river", "bob/lake", "eve/sea"]
 
 
 def test_json_alone_saves_nothing(headwater: Headwater, origin: Origin) -> None:

@@ -120,17 +120,20 @@ words = st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8)
     st.sampled_from(("h2", "h3", "p", "span")),
     st.integers(0, 4),
     st.booleans(),
+    st.integers(1, 4),
 )
 @settings(max_examples=60, deadline=None)
 def test_a_list_is_found_in_whatever_dress(
-    count: int, tag: str, classes: list[str], heading: str, depth: int, dated: bool
+    count: int, tag: str, classes: list[str], heading: str, depth: int, dated: bool, variants: int
 ) -> None:
     """Any list of titled links between a navigation and a footer of the same size is found whole."""
-    dress = f' class="{" ".join("c-" + name for name in classes)}"' if classes else ""
+    dress = " ".join("c-" + name for name in classes)
+    colours = ("v-red", "v-green", "v-blue", "v-grey")[:variants] if classes and variants > 1 else ("",)
     links = "".join(f'<li><a href="/nav/{n}">A place on this site {n}</a></li>' for n in range(count + 3))
     date = "<time datetime='2024-05-01'>1 May</time>" if dated else ""
     items = "".join(
-        f'<{tag}{dress}><{heading}><a href="/story/{n}">The long story of river {n}</a></{heading}>{date}</{tag}>'
+        f'<{tag} class="{dress} {colours[n % len(colours)]}"><{heading}>'
+        f'<a href="/story/{n}">The long story of river {n}</a></{heading}>{date}</{tag}>'
         for n in range(count)
     )
     html = (

@@ -7,7 +7,7 @@ What is proposed is what `scrape` makes of the selectors, so nobody is shown wha
 """
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log2
@@ -109,17 +109,16 @@ def _groups(document: LexborHTMLParser) -> Iterable[list[LexborNode]]:
     count = 0
     if document.body is None:
         return ()
-    stack: list[tuple[LexborNode, str, int]] = [(document.body, "", 0)]
-    while stack and count < MAX_ELEMENTS:
-        parent, path, depth = stack.pop()
+    waiting: deque[tuple[LexborNode, str, int]] = deque([(document.body, "", 0)])
+    while waiting and count < MAX_ELEMENTS:  # level by level, so that what is cut off is the smallest parts
+        parent, path, depth = waiting.popleft()
         children = [node for node in parent.iter() if not _is_chrome(node, depth)]
         count += len(children)
         ways = [f"{path}>{signature}" for signature in _signatures(children)]
         for node, way in zip(children, ways, strict=True):
             groups.setdefault(way, []).append(node)
         if depth < MAX_DEPTH:
-            pairs = zip(reversed(children), reversed(ways), strict=True)
-            stack += [(node, way, depth + 1) for node, way in pairs]
+            waiting.extend((node, way, depth + 1) for node, way in zip(children, ways, strict=True))
     return groups.values()
 
 
@@ -142,7 +141,7 @@ def _classes(node: LexborNode) -> list[str]:
 
 
 def _signatures(siblings: Sequence[LexborNode]) -> list[str]:
-    """What to call each of some siblings: its tag and the classes that most of the same tag share.
+    """What to call each of some siblings: its tag and the classes that most of its tag share.
 
     Where no class is shared by most, each keeps its own: they are different things.
     """
@@ -151,7 +150,15 @@ def _signatures(siblings: Sequence[LexborNode]) -> list[str]:
     shared = Counter(
         (node.tag, name) for node, names in zip(siblings, classes, strict=True) for name in set(names)
     )
-    common = {(tag, name) for (tag, name), count in shared.items() if 2 * count >= tags[tag]}
+    most: Counter[str | None] = Counter()
+    for (tag, _), count in shared.items():
+        most[tag] = max(most[tag], count)
+    common = {
+        (tag, name)
+        for (tag, name), count in shared.items()
+        if 2 * count >= tags[tag]
+        and count >= MOSTLY * most[tag]  # a colour is less common than what it colours
+    }
     divided = {tag for tag, _ in common}
     return [
         ".".join(
