@@ -521,9 +521,9 @@ def _unknown(name: str, known: Iterable[str], origin: str) -> SettingError:
 
 
 def shown_value(setting: Setting, value: Any) -> Any:
-    """A setting's value as it may be shown: passwords in URLs are starred out."""
+    """A setting's value as it may be shown: secrets are starred out, in addresses only their passwords."""
     if setting.secret and isinstance(value, str):
-        return without_password(value)
+        return without_password(value) if "://" in value else "***"
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, Path) else value

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import orjson
 from sqlalchemy import Connection, Row, select
 
+from headwater.errors import NotFoundError
 from headwater.model import Item
 from headwater.store.bulk import insert_rows, select_by, storable, update_rows
 from headwater.store.search import index_again
@@ -246,6 +247,33 @@ def list_items(
     else:
         query = query.where(items.c.id > after_id).order_by(items.c.id)
     return [stored_item(row) for row in connection.execute(query.limit(limit))]
+
+
+def get_item(connection: Connection, item_id: int) -> StoredItem:
+    query = select(items, sources.c.name.label("source_name")).join(sources).where(items.c.id == item_id)
+    row = connection.execute(query).first()
+    if row is None:
+        raise NotFoundError("there is no item {id}; it may have been removed by retention", id=item_id)
+    return stored_item(row)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemVersion:
+    """What an item said before it was changed."""
+
+    version: int
+    title: str
+    summary: str | None
+    content: str | None
+    updated_at: float | None
+    replaced_at: float
+
+
+def list_versions(connection: Connection, item_id: int) -> list[ItemVersion]:
+    """What an item said at first, then, …; what it says now is not among them."""
+    columns = [item_versions.c[name] for name in ItemVersion.__dataclass_fields__]
+    query = select(*columns).where(item_versions.c.item_id == item_id).order_by(item_versions.c.version)
+    return [ItemVersion(*row) for row in connection.execute(query)]
 
 
 def count_items(connection: Connection) -> int:

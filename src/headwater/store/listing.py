@@ -9,16 +9,21 @@ import orjson
 from sqlalchemy import Connection, select
 
 from headwater.model import Json
+from headwater.store.paging import one_page
+from headwater.store.selection import EVERYTHING, Selection, conditions
 from headwater.store.tables import items, sources
 
 
 @dataclass(frozen=True, slots=True)
 class ListedItem:
     id: int
+    source_id: int
     source_name: str
     url: str | None
     title: str
     first_seen_at: float
+    item_at: float
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +40,37 @@ class ListedSource:
     fetch_count: int
 
 
-def newest_items(connection: Connection, *, limit: int) -> list[ListedItem]:
-    """The newest items, newest first."""
+def newest_items(
+    connection: Connection,
+    selection: Selection = EVERYTHING,
+    *,
+    after: tuple[float, int] | None = None,
+    limit: int,
+) -> list[ListedItem]:
+    """Up to `limit` items and one more, newest first, from after the one at `after` (its time and number)."""
     column = items.c
     query = (
-        select(column.id, sources.c.name, column.url, column.title, column.first_seen_at)
+        select(
+            column.id,
+            column.source_id,
+            sources.c.name,
+            column.url,
+            column.title,
+            column.first_seen_at,
+            column.item_at,
+            column.version,
+        )
         .join_from(items, sources)
-        .order_by(column.item_at.desc(), column.id.desc())
-        .limit(limit)
+        .where(*conditions(connection, selection))
     )
-    return [ListedItem(*row) for row in connection.execute(query)]
+    page = one_page(query, [column.item_at, column.id], after=after, limit=limit, newest_first=True)
+    return [ListedItem(*row) for row in connection.execute(page)]
+
+
+def list_folders(connection: Connection) -> list[str]:
+    """The folders that sources are in."""
+    query = select(sources.c.folder).where(sources.c.folder.is_not(None), ~sources.c.is_deleted).distinct()
+    return sorted(connection.execute(query).scalars())
 
 
 def first_sources(connection: Connection, *, limit: int) -> list[ListedSource]:

@@ -25,6 +25,10 @@ def set_setting(connection: Connection, key: str, value: Any, now: float) -> Non
     )
 
 
+def remove_setting(connection: Connection, key: str) -> None:
+    connection.execute(settings.delete().where(settings.c.key == key))
+
+
 def interval_settings(connection: Connection) -> dict[str, float]:
     """Minutes between visits by type, as set in the database."""
     rows = connection.execute(

@@ -51,7 +51,7 @@ def home_routes(context: Context) -> APIRouter:
             "item_count": await item_count(),
             "why": lambda source: explain_plan(Plan(source.next_fetch_at, source.plan_reason), page.language),
             "sources": await store.read(first_sources, limit=LISTED_SOURCES),
-            "items": await store.read(newest_items, limit=LISTED_ITEMS),
+            "items": (await store.read(newest_items, limit=LISTED_ITEMS))[:LISTED_ITEMS],
         }
 
     @router.get("/")

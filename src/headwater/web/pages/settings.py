@@ -1,0 +1,97 @@
+"""Settings in force, types with their intervals, API keys."""
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, Response
+
+from headwater.collect.surroundings import read_intervals
+from headwater.collectors.types import TYPES, find_type
+from headwater.config import INTERVAL_NAME, SETTINGS, shown_value
+from headwater.errors import InputError
+from headwater.store.keys import SCOPES, add_key, list_keys, revoke_key
+from headwater.store.settings import interval_settings, remove_setting, set_setting
+from headwater.web.pages.frame import InAction, InPage, Page
+
+router = APIRouter()
+
+LONGEST_INTERVAL_MINUTES = 525_600.0
+
+
+@router.get("/settings")
+async def settings_page(page: InPage) -> HTMLResponse:
+    return await _show(page)
+
+
+@router.post("/settings/intervals")
+async def set_interval(action: InAction) -> Response:
+    """Set, or with nothing given take back, the interval of a type. It takes effect at once, for every worker."""
+    page = action.page
+    page.require("admin")
+    store = page.context.store
+    name = find_type(action.text("type")).name
+    given = action.text("minutes")
+    if given:
+        await store.write(set_setting, INTERVAL_NAME + name, _minutes(given), page.context.clock())
+    else:
+        await store.write(remove_setting, INTERVAL_NAME + name)
+    return action.back("/settings#types", page.t("the interval of {type} is set", type=name))
+
+
+@router.post("/settings/keys")
+async def make_key(action: InAction) -> Response:
+    """The new key is on the answer itself, this once: nothing else ever shows it."""
+    page = action.page
+    page.require("admin")
+    try:
+        key, secret = await page.context.store.write(
+            add_key, name=action.text("name"), scopes=action.texts("scope"), now=page.context.clock()
+        )
+    except InputError as error:
+        return await _show(page, problem=error.render(page.language), status=400)
+    return await _show(page, new_key=(key.name, secret))
+
+
+@router.post("/settings/keys/{key_id}/revoke")
+async def revoke(action: InAction, key_id: int) -> Response:
+    page = action.page
+    page.require("admin")
+    key = await page.context.store.write(revoke_key, key_id, page.context.clock())
+    return action.back("/settings#keys", page.t("key {name} is revoked", name=key.name))
+
+
+async def _show(
+    page: Page,
+    *,
+    new_key: tuple[str, str] | None = None,
+    problem: str | None = None,
+    status: int = 200,
+) -> HTMLResponse:
+    store, settings = page.context.store, page.context.settings
+    return await page.show(
+        "settings.html",
+        status=status,
+        settings=[
+            (setting, shown_value(setting, getattr(settings, setting.name)), settings.origins[setting.name])
+            for setting in SETTINGS
+        ],
+        types=TYPES,
+        intervals=await read_intervals(store, settings),
+        set_here=await store.read(interval_settings),
+        keys=await store.read(list_keys) if page.visitor.allows("admin") else [],
+        scopes=SCOPES,
+        new_key=new_key,
+        problem=problem,
+    )
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0.0
+    if not 0.01 <= minutes <= LONGEST_INTERVAL_MINUTES:
+        raise InputError(
+            "{text} is no interval; give minutes, from 0.01 to {most:g}",
+            text=text,
+            most=LONGEST_INTERVAL_MINUTES,
+        )
+    return minutes

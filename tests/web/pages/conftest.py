@@ -1,0 +1,39 @@
+"""A browser on this machine, and forms as it sends them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from httpx2 import Response
+from starlette.testclient import TestClient
+
+from headwater.config import Settings
+from headwater.store.database import Store
+from headwater.web.app import create_app
+from tests.clock import FakeClock
+from tests.web.pages.test_visitor import token_in
+
+
+class Visitor:
+    """Somebody who looks at pages and sends their forms."""
+
+    def __init__(self, client: TestClient) -> None:
+        self.client = client
+
+    def see(self, path: str, **headers: str) -> str:
+        answer = self.client.get(path, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def send(self, path: str, *, page: str = "/settings", files: Any = None, **fields: Any) -> Response:
+        """Send a form to `path`, with the token of a page that was seen before."""
+        data = {"form_token": token_in(self.see(page)), **fields}
+        answer: Response = self.client.post(path, data=data, files=files)
+        return answer
+
+
+@pytest.fixture
+def visitor(store: Store, settings: Settings, clock: FakeClock) -> Iterator[Visitor]:
+    app = create_app(store, settings, clock=clock)
+    with TestClient(app, base_url="http://127.0.0.1:8626") as client:
+        yield Visitor(client)

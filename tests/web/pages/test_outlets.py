@@ -1,0 +1,38 @@
+"""Outlets, made in the browser."""
+
+import html
+
+import pytest
+
+from headwater.model import Item
+from headwater.store.database import Store
+from tests.test_outlets import read_back, store_items
+from tests.web.pages.conftest import Visitor
+
+
+def test_an_outlet_is_made_read_and_removed(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        store_items(connection, Item("a", title="kept"), folder="News")
+        store_items(connection, Item("b", title="other"), name="two")
+    page = visitor.send("/outlets", page="/outlets", name="news", folder="News", title="<b>News</b>").text
+    assert "added outlet news" in page
+    assert "&lt;b&gt;News" in page
+    assert len(read_back(visitor.client.get("/outlets/news.xml").content, "rss")) == 1
+    assert "removed outlet news" in visitor.send("/outlets/news/remove", page="/outlets").text
+    assert visitor.client.get("/outlets/news.xml").status_code == 404
+    assert visitor.send("/outlets/news/remove", page="/outlets").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"name": "No Name"}, "is no name for an outlet"),
+        ({"name": "a", "sources": "x"}, "not a list of source numbers"),
+        ({"name": "a", "sources": "9"}, "no source 9"),
+        ({"name": "a", "type": "rss.fed"}, "did you mean"),
+    ],
+)
+def test_what_is_wrong_is_said_on_the_page(visitor: Visitor, fields: dict[str, str], problem: str) -> None:
+    answer = visitor.send("/outlets", page="/outlets", **fields)
+    assert answer.status_code == 400
+    assert problem in html.unescape(answer.text)

@@ -1,0 +1,68 @@
+"""Keys, intervals and settings on their page."""
+
+import re
+from dataclasses import replace
+
+from starlette.testclient import TestClient
+
+from headwater.config import Settings
+from headwater.store.database import Store
+from headwater.store.keys import add_key, find_key
+from headwater.store.settings import interval_settings
+from headwater.web.app import create_app
+from tests.clock import NOON
+from tests.web.pages.conftest import Visitor
+from tests.web.pages.test_visitor import sign_in, token_in
+
+
+def test_a_key_is_shown_once_and_can_be_revoked(visitor: Visitor, store: Store) -> None:
+    answer = visitor.send("/settings/keys", name="<i>mine", scope=["read", "refresh"])
+    found = re.search(r'id="new-key">(hw_[^<]+)<', answer.text)
+    assert found
+    with store.reading() as connection:
+        key = find_key(connection, found[1])
+    assert key is not None
+    assert key.scopes == ("read", "refresh")
+    page = visitor.see("/settings")
+    assert found[1] not in page
+    assert "&lt;i&gt;mine" in page
+    assert "is revoked" in visitor.send(f"/settings/keys/{key.id}/revoke").text
+    with store.reading() as connection:
+        assert find_key(connection, found[1]) is None
+    refused = visitor.send("/settings/keys", name="", scope=["read"])
+    assert (refused.status_code, "needs a name" in refused.text) == (400, True)
+
+
+def test_an_interval_is_set_and_taken_back(visitor: Visitor, store: Store) -> None:
+    visitor.send("/settings/intervals", type="rss", minutes="90")
+    with store.reading() as connection:
+        assert interval_settings(connection) == {"rss.feed": 90.0}
+    assert 'value="90"' in visitor.see("/settings")
+    for wrong in ("0", "-1", "soon", "1e9", "nan"):
+        assert visitor.send("/settings/intervals", type="rss", minutes=wrong).status_code == 400
+    visitor.send("/settings/intervals", type="rss", minutes="")
+    with store.reading() as connection:
+        assert interval_settings(connection) == {}
+
+
+def test_a_reader_may_look_and_change_nothing(store: Store, settings: Settings) -> None:
+    with store.writing() as connection:
+        _, secret = add_key(connection, name="reader", scopes=["read"], now=NOON)
+    app = create_app(store, replace(settings, host="0.0.0.0"))
+    with TestClient(app, base_url="https://x.example", follow_redirects=False) as browser:
+        sign_in(browser, secret)
+        page = browser.get("/settings").text
+        assert 'id="keys"' not in page, "keys are for admins"
+        token = token_in(page)
+        for path in ("/settings/keys", "/settings/intervals", "/settings/keys/1/revoke", "/outlets"):
+            answer = browser.post(
+                path, data={"form_token": token, "name": "x", "scope": "admin", "type": "rss"}
+            )
+            assert answer.status_code == 403, path
+
+
+def test_no_secret_is_on_the_page(store: Store, settings: Settings) -> None:
+    app = create_app(store, replace(settings, password="correct horse"))
+    with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as browser:
+        sign_in(browser, "correct horse")
+        assert "correct horse" not in browser.get("/settings").text
