@@ -173,6 +173,10 @@ def served(headwater: Headwater) -> tuple[str, Any]:
         process.communicate(timeout=30)
 
 
+def example_is_listed(headwater: Headwater) -> bool:
+    return "headwater-example-collector 1.0" in headwater.ok("plugins")
+
+
 def test_the_example_works_once_it_is_installed(
     example_site: Path, tmp_path: Path, database_url: str, origin: Origin
 ) -> None:
@@ -182,7 +186,9 @@ def test_the_example_works_once_it_is_installed(
     )
     assert "there is no source type lines" in headwater.refused("source", "add", url, "--type", "lines")
 
+    assert headwater.ok("plugins").startswith("There are no plugins.")
     headwater.environment["PYTHONPATH"] = str(example_site)
+    assert example_is_listed(headwater)
     names = {(row["kind"], row["name"]): row["problem"] for row in headwater.json("plugins")}
     assert names == {("collector", "example.lines"): None, ("step", "count_words"): None}
     refused = headwater.refused("source", "add", url, "--type", "lines", "--config", "colour=red")

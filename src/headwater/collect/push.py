@@ -19,7 +19,6 @@ from urllib.parse import urlencode
 from sqlalchemy import Connection
 
 from headwater.collect.decide import Candidate, candidates, keys_of
-from headwater.collect.patience import patiently
 from headwater.collect.planning import Planner
 from headwater.collect.visit import successful_settlement
 from headwater.collectors.base import Harvest
@@ -39,6 +38,7 @@ from headwater.store.push import (
     delete_subscription,
     due_subscriptions,
     find_subscription,
+    is_any_due,
     lock_subscription,
     suspend_subscriptions,
 )
@@ -87,12 +87,12 @@ class Subscriber:
         self._clock = clock
 
     async def run(self) -> None:
-        """Do what is due, again and again, until cancelled."""
-        if self._public_url is None:
-            await self._patiently(lambda: self._store.write(_suspend, self._clock()))
-            return
+        """Do what is due, again and again, until cancelled; without a public address, once."""
         while True:
             try:
+                if self._public_url is None:
+                    await self._store.write(_suspend, self._clock())
+                    return
                 while await self.act():
                     pass
             except StoreError as error:
@@ -103,12 +103,11 @@ class Subscriber:
 
     async def act(self) -> int:
         """Do what is due about a batch of subscriptions; answers how many there were."""
+        if not await self._store.read(is_any_due, self._clock()):
+            return 0
         due = await self._store.write(_take_due, self._clock())
         await asyncio.gather(*(self._ask(subscription, mode) for subscription, mode in due if mode))
         return len(due)
-
-    async def _patiently(self, work: Callable[[], object]) -> None:
-        await patiently(work, give_up=lambda: False)  # type: ignore[arg-type]
 
     async def _ask(self, subscription: Subscription, mode: str) -> None:
         """Send a request to the hub; whether it was granted, the hub tells by calling back."""

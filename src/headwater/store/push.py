@@ -80,6 +80,14 @@ def lock_subscription(connection: Connection, token: str) -> Subscription | None
     return None if row is None else _from_row(row)
 
 
+def is_any_due(connection: Connection, now: float) -> bool:
+    """Whether there is something to do: a look that locks nothing."""
+    return (
+        connection.execute(select(table.c.source_id).where(table.c.act_at <= now).limit(1)).first()
+        is not None
+    )
+
+
 def due_subscriptions(connection: Connection, limit: int, now: float) -> list[Subscription]:
     """Those about which something is to be done, locked until the transaction ends."""
     query = _query().where(table.c.act_at <= now).order_by(table.c.act_at).limit(limit)
