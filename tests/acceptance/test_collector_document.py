@@ -24,10 +24,10 @@ from headwater.collect.engine import Engine
 from headwater.collect.surroundings import make_planner
 from headwater.collectors.types import TYPES, intervals_by_type
 from headwater.config import Settings, load_settings
-from headwater.model import Observation, Source
+from headwater.model import Observation, Source, Visit
 from headwater.store.database import Store
 from headwater.store.keys import add_key
-from headwater.store.queue import Settlement, Visit, claim_due, settle
+from headwater.store.queue import Settlement, claim_due, settle
 from headwater.store.sources import get_source
 from headwater.store.tables import collection_records
 from headwater.web.app import create_app

@@ -44,7 +44,7 @@ def test_beyond_this_machine_nobody_is_served_without_a_key(headwater: Headwater
 
 
 def test_the_first_start_makes_a_key_and_shows_it_once(headwater: Headwater) -> None:
-    secrets = []
+    secrets: list[str] = []
     for _ in range(2):
         process = headwater.start("serve", HEADWATER_PORT="0")
         assert process.stdout is not None

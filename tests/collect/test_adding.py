@@ -68,3 +68,9 @@ def test_a_refused_address_is_named_without_its_credentials(given: str) -> None:
         read_url(given)
     assert "ter2" not in str(caught.value)
     assert "ter2" not in without_userinfo(given)
+
+
+@pytest.mark.parametrize("given", ["http://one.example:99999/feed", "one.example:70000"])
+def test_a_port_that_does_not_exist_is_named_as_the_trouble(given: str) -> None:
+    with pytest.raises(InputError, match="a port that does not exist; ports go from 1 to 65535"):
+        read_url(given)

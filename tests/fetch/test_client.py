@@ -626,3 +626,20 @@ async def test_a_fetcher_is_used_within_its_context(origin: Origin) -> None:
 def test_importing_it_does_not_load_the_client_library(module: str) -> None:
     code = f"import sys, {module}; sys.exit('aiohttp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+async def test_idle_connections_are_kept_to_few_hosts(
+    origin: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.fetch.connect._KEPT_HOSTS", 2)
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    origin.otherwise(b"here")
+    async with door(resolve=resolve) as fetcher:
+        for turn in range(2):
+            for number in range(4):
+                await fetcher.get(Request(f"http://host{number}.example:{origin.port}/{turn}"))
+    # The second time round two hosts are reached by the connections of the first.
+    assert origin.connections == 6

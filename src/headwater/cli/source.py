@@ -1,12 +1,11 @@
 """`headwater source …`: what to collect from."""
 
-import asyncio
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
+from headwater.cli.loop import run
 from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
@@ -42,6 +41,7 @@ def add(
 ) -> None:
     from headwater.collect.adding import add_and_visit, add_unvisited, read_new_source
     from headwater.collect.surroundings import make_fetcher, read_surroundings
+    from headwater.store.clock import database_time
 
     session: Session = context.obj
     wanted = read_new_source(url, type_name, _read_assignments(config or [], type_name), name, folder)
@@ -52,10 +52,10 @@ def add(
                 return await add_and_visit(wanted, await read_surroundings(store, session.settings, fetcher))
 
         if check:
-            added = asyncio.run(visit())
+            added = run(visit())
         else:
             with store.writing() as connection:
-                added = add_unvisited(connection, wanted, time.time())
+                added = add_unvisited(connection, wanted, database_time(connection))
     if json:
         print_json(source_as_json(added))
     elif added.last_fetched_at is None:
@@ -143,11 +143,12 @@ def resume(context: typer.Context, source_id: Id, json: Json = False) -> None:
 
 @app.command(help=t("Remove a source. Its items, and the memory of what it has shown, stay."))
 def remove(context: typer.Context, source_id: Id, json: Json = False) -> None:
+    from headwater.store.clock import database_time
     from headwater.store.sources import remove_source
 
     session: Session = context.obj
     with session.open_store() as store, store.writing() as connection:
-        removed = remove_source(connection, source_id, time.time())
+        removed = remove_source(connection, source_id, database_time(connection))
     if json:
         print_json(source_as_json(removed))
     else:
@@ -155,10 +156,11 @@ def remove(context: typer.Context, source_id: Id, json: Json = False) -> None:
 
 
 def _switch(session: Session, source_id: int, enabled: bool, message: str, json: bool) -> None:
+    from headwater.store.clock import database_time
     from headwater.store.sources import set_schedule_enabled
 
     with session.open_store() as store, store.writing() as connection:
-        source = set_schedule_enabled(connection, source_id, enabled, time.time())
+        source = set_schedule_enabled(connection, source_id, enabled, database_time(connection))
     if json:
         print_json(source_as_json(source))
     else:

@@ -132,6 +132,10 @@ def read_url(text: str) -> str:
         parts = urlsplit(text)
         valid = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
+        if re.match(r"[a-z]+://[^/?#\[\]]*:\d+(?=[/?#]|$)", text, re.IGNORECASE):
+            raise InputError(
+                "{url} has a port that does not exist; ports go from 1 to 65535", url=without_userinfo(text)
+            ) from None
         valid = False
     if not valid or _NEVER_IN_A_URL.search(text):
         raise InputError(

@@ -1,7 +1,6 @@
 """What visits need of the world, put together from the settings and the database."""
 
 import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -19,6 +18,7 @@ from headwater.fetch.client import Fetcher
 from headwater.schedule.backoff import Thresholds
 from headwater.schedule.compose import Limits
 from headwater.schedule.price import Price, begin_price
+from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
 from headwater.store.settings import interval_settings
 
@@ -42,10 +42,13 @@ async def read_surroundings(
     fetcher: Fetcher,
     *,
     weather: Weather | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
     rng: Random | None = None,
 ) -> Surroundings:
-    """The surroundings with what the database says now."""
+    """The surroundings with what the database says now; without a `clock`, also of the time."""
+    if clock is None:
+        clock = DatabaseClock(store)
+        await store.read(clock.measure)
     return Surroundings(
         store=store,
         fetcher=fetcher,
@@ -107,6 +110,7 @@ def make_fetcher(settings: Settings) -> Fetcher:
     return Fetcher(
         user_agent=f"Headwater/{__version__}{contact}",
         allow=settings.allow_hosts,
+        concurrency=settings.collector_concurrency,
         host_concurrency=settings.host_concurrency,
         host_spacing_seconds=settings.host_spacing_seconds,
         max_bytes=settings.max_body_megabytes * 1_000_000,

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -23,7 +24,7 @@ from headwater.collect.trust import heed_push
 from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, read_config
 from headwater.collectors.types import collector_of
 from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, VisitError
-from headwater.model import Observation, Source, SourceMetadata, Visit
+from headwater.model import Hints, Observation, Source, SourceMetadata, Visit
 from headwater.store.items import Known, known_keys, recent_times
 from headwater.store.memory import read_memory
 from headwater.store.push import read_subscription
@@ -34,6 +35,9 @@ log = logging.getLogger(__name__)
 MANY_ITEMS = 500
 POSTPONE_SECONDS = 60.0
 MOVED_AFTER = 3  # visits in a row that were sent to the same new address for good
+
+NO_HINTS = Hints()
+NO_METADATA = SourceMetadata()
 
 _warned_types: set[str] = set()
 
@@ -95,7 +99,8 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
     wanted = world.planner.history_wanted(source, news=bool(found))
     known: dict[bytes, Known] = {}
     history: list[float] = []
-    if found or wanted:
+    # Nothing is known of a source that was never visited: its first items are stored with its first visit.
+    if wanted or (found and source.last_fetched_at is not None):
         known, history = await world.store.read(_look_up, source.id, keys_of(found), wanted)
     world.weather.record(host_of(source.url), now, None)
     settlement = successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
@@ -130,11 +135,17 @@ def successful_settlement(
     """
     # A document that was not read again says what it said the last time.
     document = source.hints if harvest.document_hints is None else harvest.document_hints
-    hints = replace(
-        document,
-        max_age_seconds=harvest.hints.max_age_seconds,
-        retry_after_seconds=harvest.hints.retry_after_seconds,
-    )
+    hints = document
+    if (
+        hints.max_age_seconds is not None
+        or hints.retry_after_seconds is not None
+        or harvest.hints != NO_HINTS
+    ):
+        hints = replace(
+            document,
+            max_age_seconds=harvest.hints.max_age_seconds,
+            retry_after_seconds=harvest.hints.retry_after_seconds,
+        )
     decision = decide(found, known, now=now, has_history=whole and source.last_entry_at is not None)
     seen = Observation(
         at=now,
@@ -145,9 +156,10 @@ def successful_settlement(
         overflow=decision.overflow,
         hints=hints,
     )
-    after = planner.after_success(source, seen, history)
-    after = replace(
-        after,
+    after = planner.after_success(
+        source,
+        seen,
+        history,
         validators=harvest.validators,
         hints=document,
         metadata=_merge(source.metadata, harvest.metadata),
@@ -155,8 +167,8 @@ def successful_settlement(
         fetch_count=source.fetch_count + 1,
         hit_count=source.hit_count + bool(decision.new_count),
         last_entry_at=max((source.last_entry_at or 0.0, *decision.item_times), default=None) or None,
+        **_moved(source, harvest.permanent_url),
     )
-    after = _follow_move(after, harvest.permanent_url)
     record = Visit(
         source_id=source.id,
         started_at=started_at,
@@ -221,6 +233,8 @@ def _skipped(source: Source, world: Surroundings, started_at: float) -> Settleme
 
 
 def _merge(old: SourceMetadata, new: SourceMetadata) -> SourceMetadata:
+    if new == NO_METADATA:
+        return old
     return SourceMetadata(
         title=new.title or old.title,
         description=new.description or old.description,
@@ -230,14 +244,12 @@ def _merge(old: SourceMetadata, new: SourceMetadata) -> SourceMetadata:
     )
 
 
-def _follow_move(source: Source, permanent_url: str | None) -> Source:
-    """Follow a permanent redirect for good once it has been seen often enough."""
+def _moved(source: Source, permanent_url: str | None) -> dict[str, Any]:
+    """What a permanent redirect changes: it is followed for good once it has been seen often enough."""
     if permanent_url is None or permanent_url == source.url:
-        if source.moved_to is None:
-            return source
-        return replace(source, moved_to=None, moved_count=0)
+        return {} if source.moved_to is None else {"moved_to": None, "moved_count": 0}
     count = source.moved_count + 1 if permanent_url == source.moved_to else 1
     if count < MOVED_AFTER:
-        return replace(source, moved_to=permanent_url, moved_count=count)
+        return {"moved_to": permanent_url, "moved_count": count}
     log.info("source %s has moved for good: %s is now %s", source.id, source.url, permanent_url)
-    return replace(source, url=permanent_url, moved_to=None, moved_count=0)
+    return {"url": permanent_url, "moved_to": None, "moved_count": 0}

@@ -36,6 +36,12 @@ class SourceConfig(BaseModel):
     fetch_interval_minutes: float | None = Field(
         default=None, ge=0.01, le=525_600, description="Minutes between visits, instead of the type's."
     )
+    retention_days: float | None = Field(
+        default=None, ge=0, le=36_500, description="Days its items are kept; 0 keeps them for ever."
+    )
+    retention_items: int | None = Field(
+        default=None, ge=0, le=1_000_000_000, description="Items that are kept of it; 0 keeps all."
+    )
     headers: dict[str, str] = Field(
         default_factory=dict, description="Request headers to add.", json_schema_extra=SECRET
     )

@@ -178,25 +178,15 @@ def config_model_of(type_name: str) -> "type[SourceConfig]":
     return collector.config_model if collector else SourceConfig
 
 
-def check_type_names(configured: Iterable[str]) -> None:
-    """SettingError for an interval that is set for no type."""
-    for spelling in configured:
-        _find_configured(spelling)
-
-
 def intervals_by_type(configured: Mapping[str, float], stored: Mapping[str, float]) -> dict[str, float]:
     """Minutes between visits for every type: the table's, then the environment's, then the database's."""
     intervals = {source_type.name: source_type.interval_minutes for source_type in source_types()}
     for layer in (configured, stored):
         for spelling, minutes in layer.items():
-            intervals[_find_configured(spelling).name] = minutes
+            try:
+                intervals[find_type(spelling).name] = minutes
+            except InputError as error:
+                raise SettingError(
+                    "fetch interval for {type}: {problem}", type=spelling, problem=error.render()
+                ) from None
     return intervals
-
-
-def _find_configured(spelling: str) -> SourceType:
-    try:
-        return find_type(spelling)
-    except InputError as error:
-        raise SettingError(
-            "fetch interval for {type}: {problem}", type=spelling, problem=error.render()
-        ) from None

@@ -1,13 +1,13 @@
 """Subscriptions to hubs that push what sources publish.
 
-Revision ID: 0004
+Revision ID: 0005
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 Seconds: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL, "sqlite")
