@@ -9,7 +9,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +22,7 @@ TOML_NAME = "headwater.toml"
 INTERVAL_VARIABLE = "FETCH_INTERVAL_"  # in the environment
 INTERVAL_NAME = "fetch_interval."  # everywhere else
 OUR_PREFIXES = ("HEADWATER_", "COLLECTOR_", INTERVAL_VARIABLE)
+SECRET_PREFIX = "HEADWATER_SECRET_"  # in the environment: what ${NAME} in a config may stand for  # noqa: S105
 FOREIGN_PREFIX = "HEADWATER_TEST_"  # ours, but read by the test suite only
 
 
@@ -367,6 +368,8 @@ class Settings:
     # Minutes by type, spelt as the user spelt it, lower case. Of two names of one type, the later one counts.
     fetch_intervals: Mapping[str, float]
     origins: Mapping[str, str]
+    # By name without SECRET_PREFIX.
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def database(self) -> str:
@@ -396,6 +399,7 @@ def load_settings(
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     intervals: dict[str, float] = {}
+    secrets: dict[str, str] = {}
     for setting in SETTINGS:
         values[setting.name] = setting.default() if callable(setting.default) else setting.default
         origins[setting.name] = "default"
@@ -446,6 +450,8 @@ def load_settings(
         for env, raw in variables.items():
             if env.upper().startswith(INTERVAL_VARIABLE) and raw:
                 take_interval(env[len(INTERVAL_VARIABLE) :], raw, env, origin)
+            elif env.startswith(SECRET_PREFIX):
+                secrets[env.removeprefix(SECRET_PREFIX)] = raw
             elif env in _BY_ENV or env.startswith(FOREIGN_PREFIX):
                 continue
             elif env.startswith("HEADWATER_") or (env.startswith("COLLECTOR_") and _nearest(env, _BY_ENV)):
@@ -460,7 +466,7 @@ def load_settings(
         else:
             raise _unknown(name, _BY_NAME, "command line")
 
-    return Settings(**values, fetch_intervals=intervals, origins=origins)
+    return Settings(**values, fetch_intervals=intervals, origins=origins, secrets=secrets)
 
 
 def _toml_values(toml_file: Path | None, directory: Path) -> Iterable[tuple[str, Any, str]]:

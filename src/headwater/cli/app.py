@@ -25,6 +25,7 @@ from headwater.cli import (
     simulate,
     source,
     status,
+    types,
 )
 from headwater.cli.output import say
 from headwater.cli.session import Session
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.add_typer(source.app, name="source")
 app.add_typer(key.app, name="key")
+app.command("types", help=t("List the types of sources and what their configs take."))(types.types)
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
 app.command(
     "refresh", help=t("Put sources at the head of the line: a running collector visits them at once.")

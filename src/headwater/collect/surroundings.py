@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from sqlalchemy import Connection
@@ -34,6 +34,7 @@ class Surroundings:
     clock: Callable[[], float]
     timeout_seconds: float
     takes_pushes: bool = False  # whether the world can reach us
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what configs may refer to
 
 
 async def read_surroundings(
@@ -57,6 +58,7 @@ async def read_surroundings(
         clock=clock,
         timeout_seconds=settings.visit_timeout_seconds,
         takes_pushes=settings.public_url is not None,
+        secrets=settings.secrets,
     )
 
 

@@ -21,9 +21,17 @@ from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
 from headwater.collect.surroundings import Surroundings
 from headwater.collect.trust import heed_push
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, read_config
+from headwater.collectors.base import (
+    Collector,
+    Errand,
+    Harvest,
+    SourceConfig,
+    read_config,
+    refuse_emptiness,
+)
+from headwater.collectors.secrets import fill_references, hide_secrets
 from headwater.collectors.types import collector_of
-from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, VisitError
+from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, Text, VisitError
 from headwater.model import Hints, Observation, Source, SourceMetadata, Visit
 from headwater.store.items import Known, known_keys, recent_times
 from headwater.store.memory import read_memory
@@ -38,6 +46,7 @@ MOVED_AFTER = 3  # visits in a row that were sent to the same new address for go
 
 NO_HINTS = Hints()
 NO_METADATA = SourceMetadata()
+NO_COLLECTOR = Text("there is no collector for it")
 
 _warned_types: set[str] = set()
 
@@ -50,8 +59,11 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
         if collector is None:
             return _skipped(source, world, started_at)
         config = read_config(collector.config_model, source.config, source.type)
+        if (reason := collector.why_skipped(config)) is not None:
+            return _skipped(source, world, started_at, reason)
         async with asyncio.timeout(world.timeout_seconds):
             harvest = await collector.collect(await _errand(source, collector, config, world))
+        refuse_emptiness(source, config, harvest)
         return await _succeeded(source, harvest, world, started_at)
     except VisitError as error:
         if error.kind is FailureKind.RATE_LIMITED and error.http_status is None:
@@ -77,7 +89,7 @@ async def _errand(source: Source, collector: Collector, config: SourceConfig, wo
         return {ids[key] for key in found}
 
     memory = await world.store.read(read_memory, source.id) if collector.remembers else None
-    return Errand(source, config, world.fetcher, memory, known)
+    return Errand(source, fill_references(config, world.secrets), world.fetcher, memory, known)
 
 
 def too_slow(seconds: float) -> VisitError:
@@ -147,13 +159,16 @@ def successful_settlement(
             retry_after_seconds=harvest.hints.retry_after_seconds,
         )
     decision = decide(found, known, now=now, has_history=whole and source.last_entry_at is not None)
+    # What a collector left where it was because it is known ties this visit to the one before.
+    overflow = decision.overflow and not harvest.known_count
+    items_found = len(found) + harvest.known_count
     seen = Observation(
         at=now,
         outcome="new" if decision.new_count else "unchanged",
         item_times=decision.item_times,
-        items_found=len(found),
+        items_found=items_found,
         first=source.last_fetched_at is None,
-        overflow=decision.overflow,
+        overflow=overflow,
         hints=hints,
     )
     after = planner.after_success(
@@ -174,10 +189,10 @@ def successful_settlement(
         started_at=started_at,
         finished_at=now,
         outcome=seen.outcome,
-        items_found=len(found),
+        items_found=items_found,
         items_new=decision.new_count,
         items_updated=decision.updated_count,
-        overflow=decision.overflow,
+        overflow=overflow,
         http_status=harvest.http_status,
         requests=harvest.requests,
         bytes_received=harvest.bytes_received,
@@ -190,7 +205,7 @@ def failed_settlement(
 ) -> Settlement:
     """What is written when a visit has failed."""
     now = world.clock()
-    message = error.render("en")
+    message = hide_secrets(error.render("en"), world.secrets)
     world.weather.record(host_of(source.url), now, error.kind)
     ours = error.kind in NETWORK_KINDS and world.weather.is_ours(now)
     after = replace(
@@ -223,10 +238,12 @@ def _postponed(source: Source, error: VisitError, world: Surroundings, started_a
     )
 
 
-def _skipped(source: Source, world: Surroundings, started_at: float) -> Settlement:
+def _skipped(
+    source: Source, world: Surroundings, started_at: float, reason: Text = NO_COLLECTOR
+) -> Settlement:
     if source.type not in _warned_types:
         _warned_types.add(source.type)
-        log.warning("sources of type %s are skipped: there is no collector for it", source.type)
+        log.warning("sources of type %s are skipped: %s", source.type, reason)
     seen = Observation(at=started_at, outcome="skipped")
     after = world.planner.after_success(source, seen)
     return Settlement(source, after, Visit(source.id, started_at, started_at, "skipped"))

@@ -13,17 +13,21 @@ BIG_BYTES = 64_000  # parsed off the event loop from here on: it takes longer th
 
 class FeedCollector(Collector):
     async def collect(self, errand: Errand) -> Harvest:
-        response = await errand.fetcher.get(request_for(errand.source, errand.config))
-        if response.unchanged:
-            return Harvest.of(response)
-        feed = await parse_feed(response.body, response.url, response.content_type)
-        return Harvest.of(
-            response,
-            items=tuple(to_item(entry, feed) for entry in feed.entries),
-            metadata=feed.metadata,
-            document_hints=feed.hints,
-            hub=hub_of(response, feed),
-        )
+        return await harvest_feed(await errand.fetcher.get(request_for(errand.source, errand.config)))
+
+
+async def harvest_feed(response: Response) -> Harvest:
+    """The harvest from an answer that is a feed, or that nothing has changed."""
+    if response.unchanged:
+        return Harvest.of(response)
+    feed = await parse_feed(response.body, response.url, response.content_type)
+    return Harvest.of(
+        response,
+        items=tuple(to_item(entry, feed) for entry in feed.entries),
+        metadata=feed.metadata,
+        document_hints=feed.hints,
+        hub=hub_of(response, feed),
+    )
 
 
 async def parse_feed(body: bytes, url: str, content_type: str | None) -> Feed:
@@ -47,3 +51,7 @@ def hub_of(response: Response, feed: Feed) -> Hub | None:
         return None
     topic = next((url for rel, url in links if rel == "self"), None) or feed.self_link or response.url
     return Hub(hubs[0], topic)
+
+
+async def read_feed(response: Response) -> Feed:
+    return await parse_feed(response.body, response.url, response.content_type)
