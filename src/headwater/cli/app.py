@@ -21,6 +21,8 @@ from headwater.cli import (
     items,
     key,
     outlet,
+    plugins,
+    scrape,
     serve,
     simulate,
     sitemap,
@@ -58,6 +60,9 @@ app.command("items", help=t("List what was collected."))(items.items)
 app.command("digest", help=t("Write what is new for a cursor as one document."))(digest.digest)
 app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)
 app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
+app.command("scrape", help=t("Propose selectors for the items of a page and save it as a source."))(
+    scrape.scrape
+)
 app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)
 app.command("export", help=t("Write all sources as an OPML file."))(feeds.export)
 app.command("explain", help=t("Say when a source is visited next, and why."))(simulate.explain)
@@ -71,6 +76,9 @@ app.add_typer(outlet.app, name="outlet")
 app.command("publish", help=t("Write outlets to files, each only if it has changed."))(outlet.publish)
 app.command("serve", help=t("Run the collector and the dashboard in one process."))(serve.serve)
 app.command("config", help=t("Show every setting, its value and where it came from."))(config.config)
+app.command("plugins", help=t("List what other packages add to Headwater, and what is wrong with it."))(
+    plugins.plugins
+)
 app.command("demo", help=t("Try Headwater with a built-in publisher; needs no internet."))(demo.demo)
 
 

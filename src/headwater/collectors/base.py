@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, V
 from headwater.errors import FailureKind, InputError, Text, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Auth, BasicAuth, BearerAuth, Request, Response, public_url
-from headwater.model import Hints, Item, Json, Source, SourceMetadata, Validators
+from headwater.model import Hints, Hub, Item, Json, Source, SourceMetadata, Validators
 
 # For `Field(json_schema_extra=SECRET)`: the value is in no output, message or log.
 SECRET: Final[dict[str, JsonValue]] = {"secret": True}
@@ -169,6 +169,7 @@ class Harvest:
     http_status: int | None = None
     requests: int = 1
     bytes_received: int = 0
+    hub: Hub | None = None  # who would push what the source publishes, if its document was read
     known_count: int = 0  # how many items it left where they are, because they are known
     left_out_count: int = 0  # how many items of the answer the source's config does not want, or not yet
     memory: bytes | None = (
@@ -207,6 +208,9 @@ def refuse_emptiness(source: Source, config: SourceConfig, harvest: Harvest) -> 
 class Collector(ABC):
     config_model: ClassVar[type[SourceConfig]] = SourceConfig
     remembers: ClassVar[bool] = False  # whether it leaves itself a memory in its harvests
+    # For types that other packages bring; those of Headwater's own stand in `collectors.types`.
+    alias: ClassVar[str | None] = None
+    interval_minutes: ClassVar[float] = 240.0
 
     def locate(self, url: str | None, config: Json) -> tuple[str | None, Json]:
         """Address and config of a new source, each completed from the other: a user may give either.

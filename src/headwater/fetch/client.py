@@ -12,6 +12,7 @@ when a connection is lost before any of the answer has come: a kept one may clos
 import re
 import time
 from collections.abc import Awaitable, Iterable, Mapping
+from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -31,6 +32,7 @@ from headwater.fetch.hints import read_hints
 from headwater.fetch.message import NO_HINTS, BasicAuth, Hop, Request, Response
 from headwater.fetch.politeness import Politeness, Slots
 from headwater.fetch.proxy import GuardedProxy
+from headwater.fetch.robots import Robots
 from headwater.fetch.url import Proxy, read_location, read_proxy, read_url
 from headwater.model import Hints, Validators
 
@@ -106,6 +108,11 @@ class Fetcher:
             await self._raw_session.close()
             await self._session.close()
         await self._resolver.close()
+
+    @cached_property
+    def robots(self) -> Robots:
+        """What sites ask of programs, remembered for all who read pages through this door."""
+        return Robots(self)
 
     async def get(self, request: Request) -> Response:
         """The answer to a GET, or FetchError. One that fails before anything was sent has no http_status."""

@@ -118,6 +118,10 @@ class Response:
     content_type: str | None = None
     requests: int = 1
 
+    def header_values(self, name: str) -> list[str]:
+        """Every value of a header that may be there several times; `name` in small letters."""
+        return [value for key, value in self.headers.items() if key.lower() == name]
+
 
 def public_url(url: str) -> str:
     """The URL as it may be shown: without user name, password and fragment, and on one line."""

@@ -146,6 +146,32 @@ source_memories = Table(
     _column("memory", LargeBinary),  # its collector's own; apart from the source, for it can be large
 )
 
+push_subscriptions = Table(
+    "push_subscriptions",
+    metadata,
+    Column(
+        "source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    _column("hub", Text),
+    _column("topic", Text),
+    _column("token", Text),  # the last part of our address, which nobody but the hub knows
+    _column("secret", Text),  # with which the hub signs
+    _column("state", Text, "'wanted'"),  # wanted, pending, active, refused, leaving
+    _column("act_at", Seconds, null=True),  # when something is to be done about it; NULL: never
+    _column("attempts", Integer, "0"),  # requests to the hub since it last confirmed
+    _column("verified_at", Seconds, null=True),  # when this subscription began
+    _column("lease_ends_at", Seconds, null=True),
+    _column("last_pushed_at", Seconds, null=True),
+    _column("missed_at", Seconds, null=True),  # when it was found that the hub does not push everything
+    _column("pushes", Id, "0"),
+    _column("forged", Id, "0"),  # deliveries without a right signature, refused
+    _column("missed", Integer, "0"),
+    _column("last_error", Text, null=True),
+    _column("created_at", Seconds),
+    UniqueConstraint("token"),
+)
+Index("ix_push_subscriptions_act_at", push_subscriptions.c.act_at)
+
 source_stats = Table(
     "source_stats",
     metadata,
