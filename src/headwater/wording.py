@@ -1,4 +1,6 @@
-"""Times in plain words, in either language: the same on the terminal and on the page. Pure."""
+"""Times in plain words, in either language, and for machines: the same wherever they are shown. Pure."""
+
+from datetime import UTC, datetime
 
 from headwater.language import Language, translate
 
@@ -19,3 +21,10 @@ def duration(seconds: float, language: Language | None = None) -> str:
     """A length of time in the largest unit of which there are two."""
     unit, length = next((each for each in _UNITS if seconds >= 2 * each[1]), _UNITS[-1])
     return f"{seconds / length:.0f} {translate(unit, language)}"
+
+
+def iso(at: float | None) -> str | None:
+    """A time for machines: ISO 8601 in UTC, to the millisecond."""
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

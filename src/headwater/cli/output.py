@@ -9,7 +9,6 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import orjson
@@ -17,6 +16,7 @@ import typer
 
 from headwater.language import translate as t
 from headwater.wording import ago
+from headwater.wording import iso as iso
 
 BIGGEST = 2**63 - 1  # the largest number a database keeps
 
@@ -106,13 +106,6 @@ def progress_bar(title: str, *, quiet: bool = False) -> Iterator[Callable[[int, 
 
 def _is_terminal() -> bool:
     return sys.stdout.isatty()
-
-
-def iso(at: float | None) -> str | None:
-    """A time for machines: ISO 8601 in UTC, to the millisecond."""
-    if at is None:
-        return None
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_now(at: float | None) -> str:

@@ -17,7 +17,6 @@ from typing import Any, Self, TypeVar
 
 from headwater.collect.lanes import Lanes
 from headwater.collect.outage import Weather
-from headwater.collect.patience import patiently
 from headwater.collect.settler import Settler
 from headwater.collect.steering import steer_price
 from headwater.collect.surroundings import Surroundings, make_fetcher, read_surroundings
@@ -27,6 +26,7 @@ from headwater.errors import StoreError
 from headwater.model import Source
 from headwater.schedule.price import STEER_EVERY_SECONDS
 from headwater.store.database import Store
+from headwater.store.patience import patiently
 from headwater.store.queue import Settlement, claim_due, claim_sources, next_due_at, release
 
 log = logging.getLogger(__name__)

@@ -62,7 +62,7 @@ class SourceConfig(BaseModel):
         return value
 
 
-def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
+def is_secret(key: str, model: type[BaseModel] = SourceConfig) -> bool:
     """Whether the value of `key` must not be shown: its field says so, or its name does."""
     field = model.model_fields.get(key)
     extra = field.json_schema_extra if field else None
@@ -70,7 +70,7 @@ def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
     return bool(_LOOKS_SECRET.search(key)) if marked is None else bool(marked)
 
 
-def shown_config(config: Json, model: type[SourceConfig] = SourceConfig) -> dict[str, Any]:
+def shown_config(config: Json, model: type[BaseModel] = SourceConfig) -> dict[str, Any]:
     """A config as it may be shown: whatever can hold a secret is starred out."""
     return {key: "***" if is_secret(key, model) and value else _shown(value) for key, value in config.items()}
 
