@@ -7,13 +7,15 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import func, select
+
 from headwater.config import Settings, load_settings
 from headwater.pipeline.templates import read_template
 from headwater.pipeline.worker import Worker
 from headwater.store.bulk import insert_rows
 from headwater.store.database import Store
 from headwater.store.starting import Run, get_run, start_runs
-from headwater.store.tables import items, sources
+from headwater.store.tables import items, pipeline_executions, sources
 from headwater.store.templates import Template, add_template
 
 
@@ -94,8 +96,15 @@ async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 async def until_ended(store: Store, *run_ids: int, seconds: float = 60.0) -> list[Run]:
+    query = (
+        select(func.count())
+        .select_from(pipeline_executions)
+        .where(pipeline_executions.c.id.in_(run_ids), pipeline_executions.c.completed_at.is_(None))
+    )
+
     def ended() -> bool:
-        return all(read_run(store, run_id).completed_at is not None for run_id in run_ids)
+        with store.reading() as connection:
+            return connection.execute(query).scalar_one() == 0
 
     await until(ended, seconds)
     return [read_run(store, run_id) for run_id in run_ids]

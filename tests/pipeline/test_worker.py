@@ -99,7 +99,10 @@ async def test_a_filter_ends_the_run_as_skipped(store: Store, worker: Worker) ->
 
 async def test_what_may_pass_is_tried_again(store: Store, worker: Worker, tmp_path: Path) -> None:
     run_ids = make_runs(
-        store, 1, step("fail_test", passing=True, retries=50, until=str(tmp_path / "there")), step("note_test")
+        store,
+        1,
+        step("fail_test", passing=True, retries=50, until=str(tmp_path / "there")),
+        step("note_test"),
     )
     async with working(worker):
         await until(lambda: read_run(store, run_ids[0]).steps[0].attempts >= 3)
