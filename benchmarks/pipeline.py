@@ -2,7 +2,8 @@
 
 On PostgreSQL against plain Procrastinate, four jobs each of which defers the next; on SQLite against DBOS, a workflow
 of four steps. Each in a process of its own with the same number of runs and the same concurrency, in turns within one
-run; what waits in a queue is enqueued before the clock starts. Ratios are what to read: the absolute figures are this machine's.
+run; what waits in a queue is enqueued before the clock starts. Ratios are what to read:
+the absolute figures are this machine's.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def ours(database_url: str, directory: Path, runs: int, concurrency: int) -> flo
             worker = Worker(store, make_settings(directory), None, concurrency=concurrency)
             began = time.perf_counter()
             working = asyncio.create_task(worker.run())
-            while worker.tally.completed < runs:
+            while worker.tally.completed < runs:  # noqa: ASYNC110 - nobody else is to pay for an event
                 await asyncio.sleep(0.01)
             seconds = time.perf_counter() - began
             worker.stop()
@@ -90,7 +91,7 @@ def plain_procrastinate(database_url: str, directory: Path, runs: int, concurren
                     concurrency=concurrency, install_signal_handlers=False, delete_jobs="always"
                 )
             )
-            while done < runs:
+            while done < runs:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             seconds = time.perf_counter() - began
             working.cancel()

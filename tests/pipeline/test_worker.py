@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -213,7 +214,7 @@ async def test_limits_of_a_type(store: Store, tmp_path: Path) -> None:
     async with working(worker):
         runs = await until_ended(store, *run_ids)
     spans = sorted((run.steps[0].started_at or 0, run.steps[0].completed_at or 0) for run in runs)
-    for (_, ended), (started, _) in zip(spans, spans[1:], strict=False):
+    for (_, ended), (started, _) in pairwise(spans):
         assert started >= ended - 0.001
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from headwater import __version__
-from headwater.cli import collect, config, demo, feeds, items, serve, simulate, source
+from headwater.cli import collect, config, demo, feeds, items, pipeline, runs, serve, simulate, source, worker
 from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError, InputError
@@ -26,6 +26,9 @@ app = typer.Typer(
     help=t("Collects feeds, sitemaps and other web sources on time and with as few requests as possible."),
 )
 app.add_typer(source.app, name="source")
+app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(runs.app, name="runs")
+app.command("worker", help=t("Work on pipeline runs until told to stop."))(worker.worker)
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
 app.command("items", help=t("List what was collected."))(items.items)
 app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)

@@ -36,6 +36,8 @@ def collect(
     json: Json = False,
 ) -> None:
     from headwater.collect.engine import Engine
+    from headwater.collect.surroundings import make_fetcher
+    from headwater.pipeline.beside import WorkerBeside
     from headwater.store.queue import count_due
     from headwater.store.sources import get_source, list_sources
 
@@ -59,14 +61,21 @@ def collect(
                 async with Engine(
                     store, session.settings, on_settled=lambda settlement: show(engine.tally)
                 ) as engine:
-                    with stopping_on_signals(engine.stop):
-                        if loop:
-                            finished = await engine.run()
-                        elif source or all_:
-                            finished = await engine.collect_sources(ids)
-                        else:
-                            finished = await engine.collect_due()
-                    return finished, engine.tally
+                    beside = WorkerBeside(store, session.settings, make_fetcher, wanted=loop)
+
+                    def stop() -> None:
+                        engine.stop()
+                        beside.stop()
+
+                    with stopping_on_signals(stop):
+                        async with beside:
+                            if loop:
+                                finished = await engine.run()
+                            elif source or all_:
+                                finished = await engine.collect_sources(ids)
+                            else:
+                                finished = await engine.collect_due()
+                    return finished and beside.finished, engine.tally
 
         finished, tally = asyncio.run(work())
         if json:

@@ -286,6 +286,21 @@ def list_runs(
     return [_run(row) for row in connection.execute(query.limit(limit))]
 
 
+def find_item_ids(
+    connection: Connection, item_ids: Sequence[int] | None, *, source_id: int | None = None
+) -> list[int]:
+    """These items, or all of a source, or all there are, newest first."""
+    query = select(items.c.id).order_by(items.c.item_at.desc(), items.c.id.desc())
+    if item_ids is not None:
+        query = query.where(items.c.id.in_(item_ids))
+    if source_id is not None:
+        query = query.where(items.c.source_id == source_id)
+    found = list(connection.execute(query).scalars())
+    for missing in sorted(set(item_ids or ()) - set(found)):
+        raise NotFoundError("there is no item {id}; `headwater items` shows the newest", id=missing)
+    return found
+
+
 def find_run_ids(connection: Connection, wanted: RunQuery) -> list[int]:
     query = _narrowed(select(pipeline_executions.c.id).join(items), wanted)
     return list(connection.execute(query.order_by(pipeline_executions.c.id)).scalars())

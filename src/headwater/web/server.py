@@ -9,8 +9,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from headwater.collect.engine import Engine
+from headwater.collect.surroundings import make_fetcher
 from headwater.config import Settings
 from headwater.errors import InputError
+from headwater.pipeline.beside import WorkerBeside
 from headwater.store.database import Store
 from headwater.web.app import create_app
 
@@ -75,24 +77,27 @@ async def serve(
     stopping_on_signals: Callable[[Callable[[], None]], contextlib.AbstractContextManager[None]],
     on_ready: Callable[[str], None],
 ) -> bool:
-    """Collect and show until a signal. Answers False when visits had to be cut short."""
+    """Collect, work on pipelines and show until a signal. Answers False when something had to be cut short."""
     stopped = asyncio.Event()
     with contextlib.closing(listen(settings.host, settings.port)) as listener:
         async with Engine(store, settings) as engine:
+            beside = WorkerBeside(store, settings, make_fetcher)
 
             def stop() -> None:
                 engine.stop()
+                beside.stop()
                 stopped.set()
 
             with stopping_on_signals(stop):
-                app = create_app(store, host=settings.host)
-                serving = asyncio.create_task(serve_app(app, listener, stopped))
-                collecting = asyncio.create_task(engine.run())
-                on_ready(address_of(listener))
-                await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
-                stop()
-                # Both end before either's error is raised: visits under way are settled or given back.
-                await asyncio.wait((serving, collecting))
-                finished = collecting.result()
-                serving.result()
-                return finished
+                async with beside:
+                    app = create_app(store, host=settings.host)
+                    serving = asyncio.create_task(serve_app(app, listener, stopped))
+                    collecting = asyncio.create_task(engine.run())
+                    on_ready(address_of(listener))
+                    await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
+                    stop()
+                    # Both end before either's error is raised: visits under way are settled or given back.
+                    await asyncio.wait((serving, collecting))
+                    finished = collecting.result()
+                    serving.result()
+                return finished and beside.finished
