@@ -84,7 +84,7 @@ def plain_procrastinate(database_url: str, directory: Path, runs: int, concurren
     async def work() -> float:
         async with app.open_async():
             await app.schema_manager.apply_schema_async()
-            await advance.batch_defer_async(*({"run_id": n, "index": 0} for n in range(runs)))
+            await advance.batch_defer_async(*(dict[str, Any](run_id=n, index=0) for n in range(runs)))
             began = time.perf_counter()
             working = asyncio.create_task(
                 app.run_worker_async(
@@ -111,7 +111,6 @@ def dbos(database_url: str, directory: Path, runs: int, concurrency: int) -> flo
     config: DBOSConfig = {
         "name": "benchmark",
         "system_database_url": database_url,
-        "run_admin_server": False,
         "log_level": "CRITICAL",
     }
     DBOS(config=config)
