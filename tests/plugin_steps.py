@@ -125,6 +125,13 @@ class StubbornConfig(StepConfig):
     seconds: float = 600.0
 
 
+_SLEEP = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
+_LEAVE_ORPHAN = (
+    "import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', "
+    f"{_SLEEP!r}, sys.argv[1]], start_new_session=True); os._exit(0)"
+)
+
+
 class Stubborn(HeavyStep):
     """Sleeps in C with all signals blocked, with children of which one starts a session of its own."""
 
@@ -134,19 +141,9 @@ class Stubborn(HeavyStep):
     def work(self, context: StepContext, config: StubbornConfig) -> StepResult:
         signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
         directory = Path(config.pids)
-        for name, session in (("child", False), ("runaway", True)):
-            code = (
-                f"import os,time,subprocess,sys; open({str(directory / name)!r},'w').write(str(os.getpid()));"
-            )
-            if session:  # and it leaves an orphan behind
-                code += (
-                    "subprocess.Popen([sys.executable,'-c',"
-                    f'\'import os,time; open({str(directory / "orphan")!r},"w").write(str(os.getpid()));'
-                    "time.sleep(600)'],start_new_session=True); os._exit(0)"
-                )
-            else:
-                code += "time.sleep(600)"
-            subprocess.Popen([sys.executable, "-c", code], start_new_session=session)
+        leave_orphan = [sys.executable, "-c", _LEAVE_ORPHAN, str(directory / "orphan")]
+        subprocess.Popen(leave_orphan, start_new_session=True)
+        subprocess.Popen([sys.executable, "-c", _SLEEP, str(directory / "child")])
         while not all((directory / name).exists() for name in ("child", "orphan")):
             time.sleep(0.01)
         (directory / "step").write_text(str(os.getpid()))

@@ -23,14 +23,13 @@ STEPS = {
 ROOT = Path(__file__).parents[1]
 
 
-def install(directory: Path) -> str:
-    """Write the plugin's metadata into `directory`; answers the PYTHONPATH under which it is found."""
+def install(directory: Path, *more: str) -> str:
+    """Write the plugin's metadata, with `more` entry points, into `directory`; answers the PYTHONPATH to find it."""
     metadata = directory / "headwater_test_steps-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: headwater-test-steps\nVersion: 1.0\n")
     lines = [f"{name} = tests.plugin_steps:{kind}" for name, kind in STEPS.items()]
-    lines.append("broken_test = tests.no_such_module:Step")
-    (metadata / "entry_points.txt").write_text("[headwater.steps]\n" + "\n".join(lines) + "\n")
+    (metadata / "entry_points.txt").write_text("\n".join(("[headwater.steps]", *lines, *more)) + "\n")
     return os.pathsep.join((str(directory), str(ROOT)))
 
 

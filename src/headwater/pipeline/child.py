@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LENGTH = struct.Struct(">Q")
 _SET_CHILD_SUBREAPER = 36
-KEEPER_SECONDS = 5.0  # for the keeper to end the others; after that it is killed as well
+KEEPER_SECONDS = 3.0  # for the keeper to end the others; after that it is killed as well
 
 
 async def work_in_child_process(
