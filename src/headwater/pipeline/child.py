@@ -207,6 +207,7 @@ def _work(data: bytes) -> None:
         view = memoryview(answer)
         while view:
             view = view[os.write(answers, view) :]
+        sys.stdout.flush()
         os._exit(0)
     except BaseException:  # noqa: BLE001 - the process ends here, whatever happens
         traceback.print_exc()
