@@ -274,5 +274,5 @@ async def test_a_worker_whose_lease_has_passed_on_changes_nothing(
             connection.execute(
                 pipeline_executions.update().values(lease_no=pipeline_executions.c.lease_no + 1)
             )
-        await until(lambda: worker.in_flight == 0)
+        await until(lambda: not worker.in_hand)
     assert read_run(store, run_id).steps[0].status == "running", "it is somebody else's now"

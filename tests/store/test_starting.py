@@ -49,8 +49,8 @@ def versions(store: Store) -> list[tuple[int, int, str]]:
         ]
 
 
-def attached(store: Store, **more: object) -> Template:
-    template = make_template(store, step("note_test"), step("fail_test"), **more)
+def attached(store: Store, *, run_on_change: bool = False) -> Template:
+    template = make_template(store, step("note_test"), step("fail_test"), run_on_change=run_on_change)
     with store.writing() as connection:
         source = make(connection, "one")
         attach_template(connection, [source.id], template.id)

@@ -5,6 +5,7 @@ worker has died is found by Procrastinate's heartbeats and given to another; a r
 """
 
 import asyncio
+import contextlib
 import logging
 from functools import partial
 
@@ -29,25 +30,27 @@ STALLED_SECONDS = 12.0
 HOUSEKEEPING_CRON = "* * * * * */5"  # every five seconds
 RESTART_SECONDS = 1.0
 
+Claims = Batch[int, ClaimedRun | Later | None]
+
 
 async def run_from_queue(worker: Worker) -> None:
     """Take jobs in each of the worker's pools until it is to stop; then let what runs end."""
     logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells of every job
-    claims: Batch[int, ClaimedRun | Later | None] = Batch(partial(_claim, worker))
+    claims: Claims = Batch(partial(_claim, worker))
     async with asyncio.TaskGroup() as pools:
-        for number, pool in enumerate(worker.pools):
-            pools.create_task(_run_pool(worker, pool, claims, housekeeping=number == 0))
+        for pool in worker.pools:
+            if pool.step_types:
+                app = _advancing_app(worker, pool, claims)
+                pools.create_task(_run_pool(worker, app, sorted(pool.step_types), pool.slots))
+        # Beside the pools, so that it never waits for a slot.
+        pools.create_task(_run_pool(worker, _housekeeping_app(worker), [HOUSEKEEPING], 1))
 
 
-async def _run_pool(
-    worker: Worker, pool: Pool, claims: "Batch[int, ClaimedRun | Later | None]", *, housekeeping: bool
-) -> None:
-    queues = sorted(pool.step_types) + ([HOUSEKEEPING] if housekeeping else [])
+async def _run_pool(worker: Worker, app: procrastinate.App, queues: list[str], slots: int) -> None:
     while not worker.stopping:
         try:
-            app = _make_app(worker, pool, claims)
             async with app.open_async():
-                await _until_stop(worker, app, queues, pool.slots + housekeeping)
+                await _until_stop(worker, app, queues, slots)
         except (ConnectorException, OSError) as error:
             log.warning("the queue is away: %s", error)
         # It also ends by itself when its connection is lost.
@@ -55,11 +58,11 @@ async def _run_pool(
             await worker.wait_for_stop(RESTART_SECONDS)
 
 
-async def _until_stop(worker: Worker, app: procrastinate.App, queues: list[str], concurrency: int) -> None:
+async def _until_stop(worker: Worker, app: procrastinate.App, queues: list[str], slots: int) -> None:
     working = asyncio.create_task(
         app.run_worker_async(
             queues=queues,
-            concurrency=concurrency,
+            concurrency=slots,
             fetch_job_polling_interval=POLL_SECONDS,
             update_heartbeat_interval=HEARTBEAT_SECONDS,
             stalled_worker_timeout=STALLED_SECONDS,
@@ -78,10 +81,8 @@ async def _until_stop(worker: Worker, app: procrastinate.App, queues: list[str],
         working.result()
 
 
-def _make_app(
-    worker: Worker, pool: Pool, claims: "Batch[int, ClaimedRun | Later | None]"
-) -> procrastinate.App:
-    app = procrastinate.App(
+def _make_app(worker: Worker) -> procrastinate.App:
+    return procrastinate.App(
         connector=procrastinate.PsycopgConnector(
             conninfo=_conninfo(worker.store.url),
             kwargs={"options": f"-c search_path={SCHEMA}"},
@@ -89,6 +90,10 @@ def _make_app(
             max_size=4,
         )
     )
+
+
+def _advancing_app(worker: Worker, pool: Pool, claims: "Claims") -> procrastinate.App:
+    app = _make_app(worker)
 
     @app.task(name=ADVANCE)
     async def advance_run(run_id: int) -> None:
@@ -102,12 +107,19 @@ def _make_app(
             # Somebody holds it, or it waits for its turn: whoever looks then finds out.
             await worker.store.write(defer_jobs, [run_id])
 
+    return app
+
+
+def _housekeeping_app(worker: Worker) -> procrastinate.App:
+    app = _make_app(worker)
+
     @app.periodic(cron=HOUSEKEEPING_CRON)
     @app.task(name=HOUSEKEEPING, queue=HOUSEKEEPING, queueing_lock=HOUSEKEEPING)
     async def keep_house(timestamp: int) -> None:
         for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_SECONDS):
             log.warning("the worker of job %s has died; another goes on with it", job.id)
-            await app.job_manager.retry_job(job)
+            with contextlib.suppress(ConnectorException):  # it has ended meanwhile
+                await app.job_manager.retry_job(job)
         await worker.store.write(defer_forgotten, worker.clock() - 2 * POLL_SECONDS)
 
     return app

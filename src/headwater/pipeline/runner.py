@@ -63,6 +63,7 @@ class _Line:
             now=now,
             lease_until=now + LEASE_SECONDS,
             step_types=self._pool.step_types,
+            in_hand=self._worker.in_hand,
             rates=self._worker.limits.rates,
         )
         return await patiently(lambda: self._worker.store.write(claim), give_up=lambda: self._worker.stopping)

@@ -101,8 +101,9 @@ class Worker:
         return self._stopping_since is not None
 
     @property
-    def in_flight(self) -> int:
-        return len(self._in_hand)
+    def in_hand(self) -> list[int]:
+        """The runs being worked on."""
+        return list(self._in_hand)
 
     def stop(self) -> None:
         """Take no more; the steps that run may end, within a limit."""
@@ -150,6 +151,8 @@ class Worker:
     async def work_on(self, run: ClaimedRun, pool: Pool) -> None:
         """Take a run as far as this pool can: step after step, each committed before the next."""
         current = _InHand(run)
+        if run.id in self._in_hand:  # this process was frozen until its own lease ran out
+            self._in_hand[run.id].stop("lost")
         self._in_hand[run.id] = current
         try:
             while True:
@@ -169,7 +172,8 @@ class Worker:
             # Its lease runs out, and somebody else takes it from where it was.
             log.warning("run %s is left alone: %s", run.id, error)
         finally:
-            del self._in_hand[run.id]
+            if self._in_hand.get(run.id) is current:
+                del self._in_hand[run.id]
 
     def _goes_on(self, end: StepEnd, pool: Pool) -> bool:
         """Whether this pool may do the next step at once: of its own types, and not one whose starts are counted."""
@@ -211,7 +215,7 @@ class Worker:
                 renewed_at = time.monotonic()  # a run just claimed has its whole lease
                 continue
             try:
-                for run_id in await self.store.read(cancelled_among, list(self._in_hand)):
+                for run_id in await self.store.read(cancelled_among, self.in_hand):
                     if run_id in self._in_hand:
                         self._in_hand[run_id].stop("cancelled")
                 if time.monotonic() - renewed_at >= RENEW_SECONDS:

@@ -108,16 +108,20 @@ def claim_runs(
     now: float,
     lease_until: float,
     step_types: Collection[str] | None = None,
+    in_hand: Collection[int] = (),
     rates: Mapping[str, float] | None = None,
 ) -> list[ClaimedRun]:
     """Take up to `limit` runs whose next step is due and of one of these types, first in line first.
 
+    `in_hand`: what the caller is working on. It is due, too, if the caller was frozen until its leases ran out.
     `rates`: for types of which only so many may start in a time, the seconds between two starts.
     """
     run = pipeline_executions.c
     query = select(pipeline_executions).where(run.due_at <= now).order_by(run.due_at, run.id).limit(limit)
     if step_types is not None:
         query = query.where(run.next_step_type.in_(step_types))
+    if in_hand:
+        query = query.where(run.id.not_in(in_hand))
     if not is_sqlite(connection):
         query = query.with_for_update(skip_locked=True)
     return _lease(connection, connection.execute(query).all(), now, lease_until, rates or {})
