@@ -126,7 +126,7 @@ def test_chaos(tmp_path: Path, database_url: str, step_plugin: str, origin: Orig
                     workers.workers[frozen[0]].send_signal(signal.SIGCONT)
                     frozen = None
             done = completed_steps(store)
-            if now < next_at or done < done_before + 10:
+            if now < next_at or done < done_before + 60:
                 continue  # blows are to hit workers at work, not while they start
             number = rng.randrange(count)
             if frozen is not None and number == frozen[0]:
