@@ -11,6 +11,7 @@ from typing import Self
 
 from headwater.config import Settings
 from headwater.fetch.client import Fetcher
+from headwater.pipeline.registry import STEP_HANDLERS
 from headwater.pipeline.worker import Worker
 from headwater.store.database import Store
 
@@ -31,7 +32,7 @@ class WorkerBeside:
         self.finished = True  # False when steps had to be cut short
         self._fetcher = make_fetcher(settings)
         self._worker: Worker | None = None
-        if wanted and store.is_sqlite and settings.pipeline_concurrency:
+        if wanted and store.is_sqlite and settings.pipeline_concurrency and STEP_HANDLERS:
             self._worker = Worker(store, settings, self._fetcher)
         self._working: asyncio.Task[bool] | None = None
 
