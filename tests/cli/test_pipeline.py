@@ -78,9 +78,9 @@ def test_from_a_file_to_completed_runs(headwater: Headwater, tmp_path: Path, ori
     assert "completed" in headwater.ok("runs", "show", "1")
 
     assert headwater.ok("runs", "start", "Notes", "--all") == "started 0 runs of template Notes\n"
-    assert headwater.json("runs", "start", "1", "1", "--force", "--set", "depth=2") == {"started": [3]}
-    assert headwater.json("runs", "show", "3")["runtime_config"] == {"depth": 2}
-    assert headwater.ok("runs", "cancel", "3") == "cancelled 1 runs\n"
+    [forced] = headwater.json("runs", "start", "1", "1", "--force", "--set", "depth=2")["started"]
+    assert headwater.json("runs", "show", str(forced))["runtime_config"] == {"depth": 2}
+    assert headwater.ok("runs", "cancel", str(forced)) == "cancelled 1 runs\n"
     assert headwater.ok("runs", "rerun", "1", "--from", "2") == "1 runs begin again at step 2\n"
     assert headwater.json("runs", "rerun", "--status", "completed") == {"runs": [2], "refused": []}
     assert headwater.ok("pipeline", "detach", "1") == "1 sources have no template now\n"
