@@ -78,6 +78,12 @@ def get_outlet(connection: Connection, name: str) -> Outlet:
     return _outlet(row)
 
 
+def outlets_missing(connection: Connection, names: Sequence[str]) -> list[str]:
+    """Which of these outlets there are none of."""
+    known = connection.execute(select(outlets.c.name).where(outlets.c.name.in_(names))).scalars()
+    return sorted(set(names) - set(known))
+
+
 def list_outlets(connection: Connection) -> list[Outlet]:
     return [_outlet(row) for row in connection.execute(select(outlets).order_by(outlets.c.name))]
 
@@ -97,11 +103,25 @@ def read_edition(connection: Connection, name: str) -> Edition:
     rewritten_at = connection.execute(
         select(func.max(item_versions.c.replaced_at)).where(item_versions.c.item_id.in_(item_ids))
     ).scalar()
+    published_at = None
+    if outlet.selection.outlet is not None:
+        published_at = connection.execute(
+            select(func.max(outlet_items.c.published_at)).where(
+                outlet_items.c.outlet_name == outlet.selection.outlet, outlet_items.c.item_id.in_(item_ids)
+            )
+        ).scalar()
     digest = blake2b(repr((outlet, [(row.id, row.version) for row in rows])).encode(), digest_size=12)
     return Edition(
         outlet,
         item_ids,
-        max([outlet.updated_at, rewritten_at or 0.0, *(row.first_seen_at for row in rows)]),
+        max(
+            [
+                outlet.updated_at,
+                rewritten_at or 0.0,
+                published_at or 0.0,
+                *(row.first_seen_at for row in rows),
+            ]
+        ),
         digest.hexdigest(),
     )
 
@@ -117,13 +137,13 @@ def read_items(connection: Connection, edition: Edition) -> list[tuple[StoredIte
     return [found[item_id] for item_id in edition.item_ids if item_id in found]
 
 
-def publish_items(connection: Connection, name: str, item_ids: Sequence[int], now: float) -> None:
-    """Put items into an outlet by hand of a pipeline; one that is there already stays as it is."""
+def publish_items(connection: Connection, published: Sequence[tuple[str, int, float]]) -> None:
+    """Put items into outlets by hand of a pipeline: (outlet, item, when). One that is there already stays as it is."""
     insert_rows(
         connection,
         outlet_items,
         ("outlet_name", "item_id", "published_at"),
-        [(name, item_id, now) for item_id in item_ids],
+        published,
         "ON CONFLICT (outlet_name, item_id) DO NOTHING",
     )
 
