@@ -43,9 +43,11 @@ def digest(
     json: Json = False,
 ) -> None:
     from headwater.store.cursors import acknowledge, read_cursor
+    from headwater.store.search import index_all
 
     session: Session = context.obj
     with session.open_store() as store:
+        index_all(store, time.time())
         with store.reading() as connection:
             page = read_cursor(connection, name, limit=limit)
         config = {"title": title, "format": "json" if json else format_.value, "introduction": introduction}

@@ -14,7 +14,14 @@ from sqlalchemy.exc import IntegrityError
 from headwater.errors import InputError, NotFoundError
 from headwater.store.bulk import insert_rows, storable
 from headwater.store.items import StoredItem, stored_item
-from headwater.store.selection import EVERYTHING, Selection, conditions, from_json, to_json
+from headwater.store.selection import (
+    EVERYTHING,
+    Selection,
+    conditions,
+    from_json,
+    refuse_unknown_sources,
+    to_json,
+)
 from headwater.store.tables import item_versions, items, outlet_items, outlets, sources
 
 MOST_ITEMS = 1_000
@@ -161,15 +168,7 @@ def _check(connection: Connection, outlet: Outlet) -> None:
     if outlet.hub_url and not outlet.hub_url.startswith(("http://", "https://")):
         raise InputError("{url} is not the address of a hub; it starts with https://", url=outlet.hub_url)
     conditions(connection, outlet.selection)  # complains of a search for nothing
-    known = set(
-        connection.execute(
-            select(sources.c.id).where(sources.c.id.in_(outlet.selection.source_ids))
-        ).scalars()
-    )
-    if missing := set(outlet.selection.source_ids) - known:
-        raise NotFoundError(
-            "there is no source {id}; `headwater source list` shows them all", id=min(missing)
-        )
+    refuse_unknown_sources(connection, outlet.selection)
 
 
 def _row(outlet: Outlet) -> dict[str, Any]:
