@@ -43,7 +43,7 @@ def begin(dates: Dates) -> Ledger:
 def changes(ledger: Ledger, data: bytes) -> tuple[dict[str, str], Reading]:
     reading = read_document(data, ledger.documents["d"], url="https://e.org/")
     verdicts = reading.verdicts(ledger)
-    told = {
+    told: dict[str, str] = {
         url.loc: verdict
         for url, verdict in zip(reading.urls, verdicts, strict=True)
         if verdict != "unchanged"
