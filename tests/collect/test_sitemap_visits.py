@@ -6,13 +6,11 @@ from headwater.collect.visit import visit
 from headwater.config import load_settings
 from headwater.store.database import Store
 from headwater.store.listing import newest_items
-from headwater.store.queue import claim_sources, settle
+from headwater.store.queue import Settlement, claim_sources, settle
 from tests.origin import Answer, Origin
 
 
-async def test_news_is_told_once_though_a_worker_dies_before_it_settles(
-    store: Store, origin: Origin, tmp_path: object
-) -> None:
+async def test_news_is_told_once_though_a_worker_dies_before_it_settles(store: Store, origin: Origin) -> None:
     origin.otherwise(Answer(b"<title>A page</title>", content_type="text/html"))
     pages = [f"<url><loc>{origin.url(f'/p{n}')}</loc></url>" for n in range(30)]
 
@@ -26,7 +24,7 @@ async def test_news_is_told_once_though_a_worker_dies_before_it_settles(
         world = await read_surroundings(store, settings, fetcher)
         source = await add_and_visit(read_new_source(publish(20), "sitemap"), world)
 
-        async def claimed_visit():  # type: ignore[no-untyped-def]
+        async def claimed_visit() -> Settlement:
             with store.writing() as connection:
                 now = world.clock()
                 (claimed,) = claim_sources(connection, [source.id], now=now, lease_until=now - 1)
