@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 os.environ["HEADWATER_LANGUAGE"] = "en"
 os.environ.setdefault("XDG_DATA_HOME", "~/.local/share")
@@ -23,7 +23,7 @@ from pydantic.fields import FieldInfo
 import headwater
 from headwater.cli.app import app
 from headwater.collectors.base import SourceConfig, is_secret
-from headwater.collectors.types import TYPES, config_model_of
+from headwater.collectors.types import TYPES, SourceType, config_model_of
 from headwater.config import SETTINGS, Setting, load_settings
 from headwater.store.database import Store
 from headwater.web.app import create_app
@@ -49,8 +49,9 @@ for a [type of source](types.md), by its alias (`FETCH_INTERVAL_RSS=120`) or its
 """
 TYPES_TEXT = """# Types of sources
 
-Names and aliases mean the same everywhere. Sources of a type that is not collected yet can be stored; visits to them
-are skipped with one warning for each type.
+Names and aliases mean the same everywhere. Sources of a type that is not collected can be stored; visits to them
+are skipped with one warning for each type. [Other sources than feeds](../how-to/other-sources.md) shows each
+type at work, and `headwater types` lists them on the command line.
 
 | type | alias | interval | collected |
 |---|---|---|---|
@@ -90,10 +91,16 @@ def settings_page() -> str:
 def types_page() -> str:
     rows = "".join(
         f"| `{kind.name}` | {f'`{kind.alias}`' if kind.alias else '–'} | {kind.interval_minutes:g} min "
-        f"| {'yes' if kind.collector else 'skipped'} |\n"
+        f"| {shown_collected(kind)} |\n"
         for kind in TYPES
     )
     return f"{NOTE}{TYPES_TEXT}".replace("ROWS", rows).replace("CONFIGS", "\n".join(config_texts()))
+
+
+def shown_collected(kind: SourceType) -> str:
+    if kind.collector is None:
+        return "skipped"
+    return "with a `bridge_url`, else skipped" if kind.name.startswith("twitter.") else "yes"
 
 
 def config_texts() -> Iterator[str]:
@@ -119,11 +126,17 @@ def shown_takes(field: FieldInfo) -> str:
     kinds = (field.annotation,)
     if get_origin(field.annotation) in (Union, UnionType):
         kinds = get_args(field.annotation)
-    words = [KINDS.get(kind, f"`{shown_type(kind)}`") for kind in kinds if kind is not type(None)]
+    words = [shown_kind(kind) for kind in kinds if kind is not type(None)]
     limits = {name: value for each in field.metadata for name, value in vars_of(each)}
     low, high = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
     between = f" from {low:g} to {high:g}" if low is not None and high is not None else ""
     return " or ".join(words) + between
+
+
+def shown_kind(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
+    return KINDS.get(kind, f"`{shown_type(kind)}`")
 
 
 def vars_of(limit: Any) -> Iterator[tuple[str, Any]]:

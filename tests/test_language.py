@@ -11,6 +11,7 @@ import pytest
 
 import headwater
 from headwater import errors
+from headwater.collectors.types import TYPES, config_model_of
 from headwater.config import SETTINGS, load_settings
 from headwater.errors import InputError
 from headwater.language import (
@@ -80,6 +81,11 @@ def all_texts() -> set[str]:
         *texts_in_pages(),
         *(setting.help for setting in SETTINGS),
         *(setting.allowed.template for setting in SETTINGS),
+        *(
+            field.description or ""
+            for kind in TYPES
+            for field in config_model_of(kind.name).model_fields.values()
+        ),
         *WORDS,
     }
 

@@ -9,7 +9,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +22,7 @@ TOML_NAME = "headwater.toml"
 INTERVAL_VARIABLE = "FETCH_INTERVAL_"  # in the environment
 INTERVAL_NAME = "fetch_interval."  # everywhere else
 OUR_PREFIXES = ("HEADWATER_", "COLLECTOR_", INTERVAL_VARIABLE)
+SECRET_PREFIX = "HEADWATER_SECRET_"  # in the environment: what ${NAME} in a config may stand for  # noqa: S105
 FOREIGN_PREFIX = "HEADWATER_TEST_"  # ours, but read by the test suite only
 
 
@@ -236,6 +237,27 @@ SETTINGS: tuple[Setting, ...] = (
         "The time between two requests to one host.",
     ),
     Setting(
+        "retention_days",
+        ("HEADWATER_RETENTION_DAYS",),
+        0.0,
+        *_number(0, 36_500),
+        "Days items are kept after they were first seen, unless their source says otherwise; 0 keeps them for ever.",
+    ),
+    Setting(
+        "retention_items",
+        ("HEADWATER_RETENTION_ITEMS",),
+        0,
+        *_whole(0, 1_000_000_000),
+        "Items that are kept of a source, the newest, unless it says otherwise; 0 keeps all.",
+    ),
+    Setting(
+        "retention_visit_days",
+        ("HEADWATER_RETENTION_VISIT_DAYS",),
+        30.0,
+        *_number(2, 36_500),
+        "Days the record of every single visit is kept; their sums by the hour stay.",
+    ),
+    Setting(
         "contact_url",
         ("HEADWATER_CONTACT_URL",),
         None,
@@ -288,6 +310,13 @@ SETTINGS: tuple[Setting, ...] = (
         "How much is logged.",
     ),
     Setting(
+        "log_format",
+        ("HEADWATER_LOG_FORMAT",),
+        "text",
+        *_choice("text", "json"),
+        "How log lines are written: for people, or each as a JSON object.",
+    ),
+    Setting(
         "language",
         ("HEADWATER_LANGUAGE",),
         None,
@@ -324,6 +353,9 @@ class Settings:
     allow_hosts: tuple[str, ...]
     host_concurrency: int
     host_spacing_seconds: float
+    retention_days: float
+    retention_items: int
+    retention_visit_days: float
     contact_url: str | None
     public_url: str | None
     proxy: str | None
@@ -331,15 +363,23 @@ class Settings:
     host: str
     port: int
     log_level: str
+    log_format: Literal["text", "json"]
     language: Language | None
     # Minutes by type, spelt as the user spelt it, lower case. Of two names of one type, the later one counts.
     fetch_intervals: Mapping[str, float]
     origins: Mapping[str, str]
+    # By name without SECRET_PREFIX.
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def database(self) -> str:
         """The database URL in force."""
         return self.database_url or f"sqlite:///{self.data_dir / 'headwater.db'}"
+
+    @property
+    def longest_lease_seconds(self) -> float:
+        """No source is claimed for longer than this."""
+        return 2 * self.visit_timeout_seconds + 10
 
 
 def load_settings(
@@ -348,13 +388,18 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     toml_file: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
+    shown_names: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Read every setting from all its places; the later place wins. The first wrong one is a SettingError."""
+    """Read every setting from all its places; the later place wins. The first wrong one is a SettingError.
+
+    `shown_names` are what the user wrote for an override, where that is not its name.
+    """
     directory = directory or Path.cwd()
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     intervals: dict[str, float] = {}
+    secrets: dict[str, str] = {}
     for setting in SETTINGS:
         values[setting.name] = setting.default() if callable(setting.default) else setting.default
         origins[setting.name] = "default"
@@ -405,6 +450,8 @@ def load_settings(
         for env, raw in variables.items():
             if env.upper().startswith(INTERVAL_VARIABLE) and raw:
                 take_interval(env[len(INTERVAL_VARIABLE) :], raw, env, origin)
+            elif env.startswith(SECRET_PREFIX):
+                secrets[env.removeprefix(SECRET_PREFIX)] = raw
             elif env in _BY_ENV or env.startswith(FOREIGN_PREFIX):
                 continue
             elif env.startswith("HEADWATER_") or (env.startswith("COLLECTOR_") and _nearest(env, _BY_ENV)):
@@ -415,11 +462,11 @@ def load_settings(
         if name.startswith(INTERVAL_NAME):
             take_interval(name.removeprefix(INTERVAL_NAME), raw, name, "command line")
         elif name in _BY_NAME:
-            take(_BY_NAME[name], raw, name, "command line")
+            take(_BY_NAME[name], raw, (shown_names or {}).get(name, name), "command line")
         else:
             raise _unknown(name, _BY_NAME, "command line")
 
-    return Settings(**values, fetch_intervals=intervals, origins=origins)
+    return Settings(**values, fetch_intervals=intervals, origins=origins, secrets=secrets)
 
 
 def _toml_values(toml_file: Path | None, directory: Path) -> Iterable[tuple[str, Any, str]]:

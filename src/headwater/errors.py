@@ -15,8 +15,9 @@ A message is a template and its values, so that it can be shown in either langua
 compare meaning instead of prose.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from headwater.language import Language, translate
 
@@ -41,6 +42,7 @@ class FailureKind(StrEnum):
     SERVER_ERROR = "server_error"  # 5xx
     NOT_A_FEED = "not_a_feed"  # the answer is something else than what the source's type reads
     MALFORMED = "malformed"  # it is the right thing, damaged beyond reading
+    CHANGED_STRUCTURE = "changed_structure"  # it reads, but what used to be in it is not there any more
     INTERNAL = "internal"  # our own fault
 
 
@@ -75,6 +77,14 @@ class HeadwaterError(Exception):
             for name, value in self.values.items()
         }
         return translate(self.template, language).format(**values)
+
+    def with_values(self, change: Callable[[str], str]) -> Self:
+        """This error with each text among its values changed."""
+        values = {
+            name: change(value) if isinstance(value, str) else value for name, value in self.values.items()
+        }
+        self.values, self.args = values, (self.template, values)
+        return self
 
     def __str__(self) -> str:
         return self.render("en")

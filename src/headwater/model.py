@@ -67,6 +67,9 @@ class Item:
     comments_url: str | None = None
     categories: tuple[str, ...] = ()
     enclosures: tuple[Enclosure, ...] = ()
+    # As they were when the item was taken; that they change makes no new version of it.
+    score: int | None = None
+    comments_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def test_a_source_added_unchecked_is_collected_next(headwater: Headwater, origin
     out = headwater.ok("source", "add", origin.url("/feed"), "--no-check", "--name", "Mine")
     assert out == "added source 1: Mine; the collector visits it next\n"
     assert not origin.requests
-    assert "1 visits: 2 new items" in headwater.ok("collect")
+    assert "1 visit: 2 new items" in headwater.ok("collect")
     assert "Nothing is due; the next visit is in 4 h." in headwater.ok("collect")
     headwater.ok("collect", FETCH_INTERVAL_RSS="0.01")
     assert "if-none-match" not in origin.requests[0].headers
@@ -292,7 +292,7 @@ def test_the_loop_stops_politely(headwater: Headwater, origin: Origin, number: i
     process.send_signal(number)
     out, _ = process.communicate(timeout=40)
     assert process.returncode == 0
-    assert "1 visits: 2 new items" in out
+    assert "1 visit: 2 new items" in out
 
 
 def test_an_interrupt_before_anything_runs_is_quiet(alone: Headwater) -> None:

@@ -68,3 +68,26 @@ def test_a_refused_address_is_named_without_its_credentials(given: str) -> None:
         read_url(given)
     assert "ter2" not in str(caught.value)
     assert "ter2" not in without_userinfo(given)
+
+
+@pytest.mark.parametrize("given", ["http://one.example:99999/feed", "one.example:70000"])
+def test_a_port_that_does_not_exist_is_named_as_the_trouble(given: str) -> None:
+    with pytest.raises(InputError, match="a port that does not exist; ports go from 1 to 65535"):
+        read_url(given)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "config"),
+    [
+        ("api.hackernews", {"list": "best"}),
+        ("api.reddit", {"subreddit": "python", "listing": "top", "period": "week"}),
+        ("video.bilibili", {"uid": 1234}),
+        ("rss.hub", {"route": "/a/b?limit=5", "instance": "https://hub.example"}),
+    ],
+)
+def test_a_list_of_addresses_and_types_is_enough_to_have_such_sources_again(
+    type_name: str, config: dict[str, object]
+) -> None:
+    wanted = read_new_source(None, type_name, config)
+    again = read_new_source(wanted.url, type_name)
+    assert (again.url, again.config) == (wanted.url, wanted.config)

@@ -1,6 +1,7 @@
 """Whole visits through the engine: a real origin, a real database, a clock of our own."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,13 +17,16 @@ from headwater.config import Settings, load_settings
 from headwater.errors import StoreError
 from headwater.model import Source
 from headwater.smart_scheduler import get_source_stats
+from headwater.store.clock import measured_clock
 from headwater.store.database import Store
 from headwater.store.items import list_items
+from headwater.store.outages import Outage, read_outages
 from headwater.store.queue import claim_sources, count_due
 from headwater.store.settings import set_setting
 from headwater.store.sources import get_source, list_sources, request_refresh
 from headwater.store.tables import collection_records
 from tests.clock import FakeClock
+from tests.databases import empty_tables
 from tests.origin import Answer, Origin, Received
 
 
@@ -494,6 +498,10 @@ async def test_trouble_with_the_database_is_not_the_sources_fault(
 
     origin.route("/feed", body=rss(1))
     source = add(store, origin.url("/feed"), clock)
+    await collect(store, settings, clock)
+    origin.route("/feed", body=rss(2))
+    origin.requests.clear()
+    clock.advance(48 * 3600)
     with monkeypatch.context() as patch:
         patch.setattr("headwater.collect.visit.known_keys", fail)
         async with Engine(store, settings, clock=clock) as engine:
@@ -504,9 +512,9 @@ async def test_trouble_with_the_database_is_not_the_sources_fault(
             engine.stop()
             assert await running is True
     stored = reread(store, source)
-    assert (stored.consecutive_failures, stored.fetch_count, stored.lease_until) == (0, 0, None)
+    assert (stored.consecutive_failures, stored.fetch_count, stored.lease_until) == (0, 1, None)
     await collect(store, settings, clock)
-    assert titles(store) == ["Post 1"]
+    assert sorted(titles(store)) == ["Post 1", "Post 2"]
 
 
 async def test_when_the_database_is_gone_the_engine_says_so_and_ends(
@@ -581,3 +589,109 @@ async def test_one_run_ends_even_where_sources_come_due_again_at_once(
     async with Engine(store, replace(settings, collector_concurrency=1)) as engine, asyncio.timeout(20):
         await engine.collect_due()
     assert engine.tally.visits == 10
+
+
+@pytest.mark.parametrize("wrong_by", [-3 * 365 * 86_400.0, 3 * 365 * 86_400.0], ids=["behind", "ahead"])
+async def test_a_machine_whose_clock_is_years_off_parks_nothing_and_steals_no_lease(
+    postgres_store: Store,
+    settings: Settings,
+    origin: Origin,
+    wrong_by: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On PostgreSQL, where machines share the work: the server's clock decides."""
+    store = postgres_store
+    empty_tables(store)
+    origin.otherwise(Answer(body=rss(1)))
+    now = measured_clock(store)()
+    right = FakeClock(now)
+    due, leased, later = (add(store, origin.url(path), right) for path in ("/due", "/leased", "/later"))
+    with store.writing() as connection:
+        claim_sources(connection, [leased.id], now=now, lease_until=now + 360)
+    async with Engine(store, settings) as engine:
+        await engine.collect_sources([later.id])  # planned for in four hours
+    monkeypatch.setattr(time, "time", lambda: now + wrong_by)
+    async with Engine(store, settings) as engine:
+        await engine.collect_due()
+        await engine.collect_sources([leased.id])
+    assert (engine.tally.visits, engine.tally.elsewhere) == (1, 1)
+    visited = reread(store, due)
+    assert visited.next_fetch_at == pytest.approx(now + 4 * 3600, abs=60), "neither parked nor due at once"
+    assert visited.last_fetched_at == pytest.approx(now, abs=60)
+    assert reread(store, leased).lease_until == now + 360
+
+
+async def test_the_loop_starts_at_once_on_a_new_source_and_on_a_refresh(
+    store: Store, settings: Settings, origin: Origin
+) -> None:
+    """Told of it on PostgreSQL, however long the tick; on SQLite by looking every second."""
+    origin.otherwise(Answer(body=rss(1)))
+    real = measured_clock(store)
+    async with Engine(store, replace(settings, collector_tick=3600.0)) as engine, asyncio.timeout(30):
+        running = asyncio.create_task(engine.run())
+        while not (engine._listener.is_listening or store.is_sqlite):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # by now it sleeps
+        begun = time.monotonic()
+        source = add(store, origin.url("/feed"), FakeClock(real()))
+        while engine.tally.visits < 1:
+            await asyncio.sleep(0.01)
+        with store.writing() as connection:
+            request_refresh(connection, [source.id], real())
+        while engine.tally.visits < 2:
+            await asyncio.sleep(0.01)
+        took = time.monotonic() - begun
+        engine.stop()
+        assert await running is True
+    assert took < (10 if store.is_sqlite else 5)
+
+
+async def test_when_our_network_is_down_the_status_says_so_until_it_is_back(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    for number in range(8):
+        add(store, f"http://127.0.0.{number + 10}:{port}/feed", clock)
+    origin.otherwise(Answer(body=rss(1)))
+
+    def outages() -> list[Outage]:
+        with store.reading() as connection:
+            return read_outages(connection, clock())
+
+    open_settings = replace(settings, allow_hosts=("127.0.0.0/8",))
+    async with Engine(store, open_settings, clock=clock) as engine, asyncio.timeout(30):
+        running = asyncio.create_task(engine.run())
+        while not outages():
+            await asyncio.sleep(0.02)
+        assert {source.consecutive_failures for source in list_all(store)} <= {0, 1}, "few were blamed before"
+        clock.advance(400)  # the failures are old news now
+        add(store, origin.url("/feed"), clock)
+        while outages():
+            await asyncio.sleep(0.02)
+        engine.stop()
+        assert await running is True
+
+
+async def test_a_start_after_a_long_stop_stampedes_no_host_and_spreads_what_comes_after(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.otherwise(Answer(body=rss(1), delay=0.02))
+    for number in range(100):
+        add(store, origin.url(f"/{number}"), clock)
+    polite = replace(settings, policy="adaptive", host_concurrency=2, collector_concurrency=50)
+    await collect(store, polite, clock)
+    clock.advance(30 * 86_400)  # it was off for a month
+    with store.reading() as connection:
+        assert count_due(connection, clock()) == 100
+    most = 0
+    async with Engine(store, polite, clock=clock) as engine, asyncio.timeout(60):
+        working = asyncio.create_task(engine.collect_due())
+        while not working.done():
+            most = max(most, origin.open_connections)
+            await asyncio.sleep(0.002)
+    assert engine.tally.visits == 100
+    assert 1 <= most <= 2, "its host gets no more at once than on any other day"
+    planned = sorted((source.next_fetch_at or 0) - clock() for source in list_all(store))
+    assert planned[-1] - planned[0] > 60, "what was visited together is not due together again"

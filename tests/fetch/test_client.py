@@ -626,3 +626,45 @@ async def test_a_fetcher_is_used_within_its_context(origin: Origin) -> None:
 def test_importing_it_does_not_load_the_client_library(module: str) -> None:
     code = f"import sys, {module}; sys.exit('aiohttp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+async def test_idle_connections_are_kept_to_few_hosts(
+    origin: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.fetch.connect._KEPT_HOSTS", 2)
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    origin.otherwise(b"here")
+    async with door(resolve=resolve) as fetcher:
+        for turn in range(2):
+            for number in range(4):
+                await fetcher.get(Request(f"http://host{number}.example:{origin.port}/{turn}"))
+    # The second time round two hosts are reached by the connections of the first.
+    assert origin.connections == 6
+
+
+async def test_a_status_can_be_an_answer_to_read(origin: Origin, fetcher: Fetcher) -> None:
+    url = origin.route("/banned", body=b'{"reason": "banned"}', status=404, headers={"X-Left": "7"})
+    response = await fetcher.get(Request(url, answers=frozenset({404})))
+    assert (response.status, response.body, response.headers["x-left"]) == (404, b'{"reason": "banned"}', "7")
+    assert (await failure(fetcher, Request(url, answers=frozenset({403})))).kind is FailureKind.NOT_FOUND
+
+
+async def test_a_limit_that_is_an_answer_rests_the_host_all_the_same(
+    origin: Origin, fetcher: Fetcher
+) -> None:
+    url = origin.route("/busy", status=429, headers={"Retry-After": "100"})
+    assert (await fetcher.get(Request(url, answers=frozenset({429})))).status == 429
+    assert (await failure(fetcher, url)).http_status is None
+    assert len(origin.requests) == 1
+
+
+async def test_a_host_rests_when_told_to(origin: Origin, fetcher: Fetcher) -> None:
+    url = origin.route("/feed", body=b"x")
+    fetcher.rest(url, 90)
+    error = await failure(fetcher, url)
+    assert error.kind is FailureKind.RATE_LIMITED
+    assert error.retry_after_seconds == pytest.approx(90, abs=5)
+    assert origin.requests == []

@@ -11,7 +11,20 @@ from typing import Annotated
 import typer
 
 from headwater import __version__
-from headwater.cli import collect, config, demo, feeds, items, key, outlet, serve, simulate, source
+from headwater.cli import (
+    collect,
+    config,
+    demo,
+    feeds,
+    items,
+    key,
+    outlet,
+    serve,
+    simulate,
+    source,
+    status,
+    types,
+)
 from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.errors import HeadwaterError, InputError
@@ -27,7 +40,12 @@ app = typer.Typer(
 )
 app.add_typer(source.app, name="source")
 app.add_typer(key.app, name="key")
+app.command("types", help=t("List the types of sources and what their configs take."))(types.types)
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
+app.command(
+    "refresh", help=t("Put sources at the head of the line: a running collector visits them at once.")
+)(status.refresh)
+app.command("status", help=t("Show how the collection goes."))(status.status)
 app.command("items", help=t("List what was collected."))(items.items)
 app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)
 app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)

@@ -1,9 +1,8 @@
 """`headwater demo`: Headwater at work, without the internet."""
 
-import asyncio
-
 import typer
 
+from headwater.cli.loop import run
 from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.language import translate as t
@@ -20,8 +19,6 @@ def demo(context: typer.Context) -> None:
         say(t("A dozen sources are being collected. See them at {address}").format(address=address))
         say(t("Ctrl-C ends the demo and removes what it stored."))
 
-    finished = asyncio.run(
-        run_demo(session.settings, stopping_on_signals=stopping_on_signals, on_ready=on_ready)
-    )
+    finished = run(run_demo(session.settings, stopping_on_signals=stopping_on_signals, on_ready=on_ready))
     if not finished:
         raise typer.Exit(1)

@@ -1,6 +1,5 @@
 """`headwater parse`, `discover`, `import` and `export`: reading, finding and moving feeds."""
 
-import asyncio
 import contextlib
 import re
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headwater.cli.loop import run
 from headwater.cli.output import Json, escaped, print_json, print_table, progress_bar, say
 from headwater.cli.session import Session
 from headwater.config import without_password
@@ -38,7 +38,7 @@ def parse(
     settings = session.settings
     with _naming(place):
         if _is_address(place):
-            feed = asyncio.run(_fetch_feed(settings, read_url(place)))
+            feed = run(_fetch_feed(settings, read_url(place)))
         else:
             feed = parse_feed(_read(place))
     if json:
@@ -96,7 +96,7 @@ def discover(
         async with make_fetcher(session.settings) as fetcher:
             return await find(read_url(url), fetcher)
 
-    found = asyncio.run(look())
+    found = run(look())
     if json:
         print_json(found)
         return
@@ -122,6 +122,7 @@ def import_(
     json: Json = False,
 ) -> None:
     from headwater.collect.lists import import_opml
+    from headwater.store.clock import measured_clock
 
     session: Session = context.obj
     data = _read(file)
@@ -130,7 +131,9 @@ def import_(
         session.open_store() as store,
         progress_bar(t("Importing"), quiet=json) as advance,
     ):
-        report = import_opml(store, data, time.time(), lambda done, total: advance(done, total, ""))
+        report = import_opml(
+            store, data, measured_clock(store)(), lambda done, total: advance(done, total, "")
+        )
     counts = Counter(entry.outcome for entry in report)
     if json:
         print_json(report)

@@ -4,6 +4,7 @@ Nothing a publisher wrote reaches a terminal raw: everything for people passes t
 """
 
 import contextlib
+import json
 import logging
 import re
 import sys
@@ -59,6 +60,25 @@ class PrintableFormatter(logging.Formatter):
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
         return printable_lines(super().formatException(ei))
+
+
+class JsonFormatter(logging.Formatter):
+    """Log lines for machines: each is a JSON object with the record's own fields beside the usual ones."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, Any] = {
+            "time": iso(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        fields |= getattr(record, "fields", {})
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        try:
+            return escaped(orjson.dumps(fields, default=str).decode(), "\\u{:04x}")
+        except TypeError:  # a lone surrogate somewhere inside
+            return json.dumps(fields, default=str)
 
 
 def printable_lines(text: str) -> str:

@@ -1,9 +1,8 @@
 """`headwater serve`: collector and dashboard in one process."""
 
-import asyncio
-
 import typer
 
+from headwater.cli.loop import run
 from headwater.cli.output import say
 from headwater.cli.session import Session
 from headwater.language import translate as t
@@ -15,7 +14,7 @@ def serve(context: typer.Context) -> None:
 
     session: Session = context.obj
     with session.open_store() as store:
-        finished = asyncio.run(
+        finished = run(
             serve_all(
                 store,
                 session.settings,

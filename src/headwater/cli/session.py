@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwater.cli.output import PrintableFormatter
-from headwater.config import Settings, load_settings
-from headwater.errors import SettingError
+from headwater.cli.output import JsonFormatter, PrintableFormatter
+from headwater.config import INTERVAL_NAME, INTERVAL_VARIABLE, Settings, load_settings
+from headwater.errors import InputError, SettingError, Text
 from headwater.fetch.guard import Guard
 from headwater.language import choose_language
 
@@ -25,8 +25,6 @@ class Session:
     @cached_property
     def settings(self) -> Settings:
         """All settings. From the first use on, messages are in the language they ask for."""
-        from headwater.collectors.types import intervals_by_type
-
         overrides: dict[str, Any] = {}
         for assignment in self.assignments:
             name, equals, value = assignment.partition("=")
@@ -37,10 +35,12 @@ class Session:
             raise SettingError("--database is empty; give postgresql://… or sqlite:///FILE, or leave it out")
         if self.database is not None:
             overrides["database_url"] = self.database
-        settings = load_settings(toml_file=self.config_file, overrides=overrides)
+        settings = load_settings(
+            toml_file=self.config_file, overrides=overrides, shown_names={"database_url": "--database"}
+        )
         choose_language(settings.language)
         Guard(settings.allow_hosts)  # complains of an entry that means nothing, before anything runs
-        intervals_by_type(settings.fetch_intervals, {})  # and of a misspelt type
+        _refuse_unknown_types(settings)
         return settings
 
     def open_store(self) -> "Store":
@@ -51,6 +51,25 @@ class Session:
 
     def log_to_terminal(self) -> None:
         handler = logging.StreamHandler()
-        handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        if self.settings.log_format == "json":
+            handler.setFormatter(JsonFormatter())
+        else:
+            handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=self.settings.log_level.upper(), handlers=[handler])
         logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def _refuse_unknown_types(settings: Settings) -> None:
+    """Complain of an interval for a type that does not exist, by the name under which it was set."""
+    from headwater.collectors.types import find_type
+
+    for spelling in settings.fetch_intervals:
+        try:
+            find_type(spelling)
+        except InputError as error:
+            origin = settings.origins[INTERVAL_NAME + spelling]
+            in_environment = origin in (".env", "environment")
+            name = INTERVAL_VARIABLE + spelling.upper() if in_environment else INTERVAL_NAME + spelling
+            raise SettingError(
+                "{name} ({origin}): {problem}", name=name, origin=Text(origin), problem=error.render()
+            ) from None

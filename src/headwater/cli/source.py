@@ -1,12 +1,12 @@
 """`headwater source …`: what to collect from."""
 
-import asyncio
-import time
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import orjson
 import typer
 
+from headwater.cli.loop import run
 from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
@@ -18,20 +18,30 @@ app = typer.Typer(no_args_is_help=True, help=t("Add, list, pause, resume and rem
 
 Id = Annotated[int, typer.Argument(metavar="ID", max=BIGGEST, help=t("The source's number, as listed."))]
 
+TypeName = Annotated[
+    str | None,
+    typer.Option("--type", help=t("The type of source; else by its address, and else a feed.")),
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config",
+        help=t("A key of the source's config, as KEY=VALUE (VALUE may be JSON); may be repeated."),
+    ),
+]
+
 
 @app.command(help=t("Add a source. It is visited at once; if that fails, nothing is stored."))
 def add(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help=t("The address of the feed or sitemap."))],
-    type_name: Annotated[str, typer.Option("--type", help=t("The kind of source."))] = "rss.feed",
+    url: Annotated[
+        str | None,
+        typer.Argument(help=t("The address of the source; some types do without, by their config.")),
+    ] = None,
+    type_name: TypeName = None,
     name: Annotated[str | None, typer.Option(help=t("A name; else the source's own title."))] = None,
     folder: Annotated[str | None, typer.Option(help=t("A folder to keep it in."))] = None,
-    config: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=t("A key of the source's config, as KEY=VALUE (VALUE may be JSON); may be repeated.")
-        ),
-    ] = None,
+    config: Assignments = None,
     check: Annotated[
         bool, typer.Option(help=t("Visit it now; --no-check leaves the first visit to the collector."))
     ] = True,
@@ -39,9 +49,13 @@ def add(
 ) -> None:
     from headwater.collect.adding import add_and_visit, add_unvisited, read_new_source
     from headwater.collect.surroundings import make_fetcher, read_surroundings
+    from headwater.store.clock import database_time
 
     session: Session = context.obj
-    wanted = read_new_source(url, type_name, _read_assignments(config or [], type_name), name, folder)
+    if url is None and type_name is None:
+        raise InputError("give an address, or a --type that needs none")
+    _ = session.settings  # complains in the language they ask for
+    wanted = read_new_source(url, type_name, _read_assignments(config or [], url, type_name), name, folder)
     with session.open_store() as store:
 
         async def visit() -> Source:
@@ -49,10 +63,10 @@ def add(
                 return await add_and_visit(wanted, await read_surroundings(store, session.settings, fetcher))
 
         if check:
-            added = asyncio.run(visit())
+            added = run(visit())
         else:
             with store.writing() as connection:
-                added = add_unvisited(connection, wanted, time.time())
+                added = add_unvisited(connection, wanted, database_time(connection))
     if json:
         print_json(source_as_json(added))
     elif added.last_fetched_at is None:
@@ -63,6 +77,84 @@ def add(
                 id=added.id, name=added.name, when=from_now(added.next_fetch_at)
             )
         )
+
+
+@app.command(help=t("Show what a source would yield; stores nothing."))
+def test(
+    context: typer.Context,
+    place: Annotated[
+        str, typer.Argument(metavar="URL|TYPE", help=t("An address, or a type that needs none."))
+    ],
+    type_name: TypeName = None,
+    config: Assignments = None,
+    json: Json = False,
+) -> None:
+    from headwater.collect.adding import first_visit, read_new_source, read_wanted_config
+    from headwater.collect.surroundings import make_fetcher
+    from headwater.collect.visit import NO_COLLECTOR
+    from headwater.collectors.base import Harvest
+    from headwater.collectors.types import collector_of, is_type
+
+    session: Session = context.obj
+    settings = session.settings
+    session.log_to_terminal()
+    url: str | None = place
+    if type_name is None and is_type(place):
+        url, type_name = None, place
+    wanted = read_new_source(url, type_name, _read_assignments(config or [], url, type_name))
+    collector = collector_of(wanted.type.name)
+    reason = (
+        NO_COLLECTOR if collector is None else collector.why_skipped(read_wanted_config(wanted, collector))
+    )
+    if collector is None or reason is not None:
+        raise InputError("sources of type {type} are skipped: {reason}", type=wanted.type.name, reason=reason)
+
+    async def visit() -> Harvest:
+        async with make_fetcher(settings) as fetcher:
+            return await first_visit(
+                wanted, collector, fetcher, settings.secrets, settings.visit_timeout_seconds
+            )
+
+    harvest = run(visit())
+    if json:
+        print_json(
+            {
+                "type": wanted.type.name,
+                "url": wanted.url,
+                "title": harvest.metadata.title,
+                "requests": harvest.requests,
+                "bytes_received": harvest.bytes_received,
+                "left_out": harvest.left_out_count,
+                "items": [
+                    {
+                        **asdict(item),
+                        "published_at": iso(item.published_at),
+                        "updated_at": iso(item.updated_at),
+                    }
+                    for item in harvest.items
+                ],
+            }
+        )
+        return
+    say(
+        t(
+            "{type} at {url}: {count} items with {requests} requests and {bytes} bytes; nothing was stored"
+        ).format(
+            type=wanted.type.name,
+            url=wanted.url,
+            count=len(harvest.items),
+            requests=harvest.requests,
+            bytes=harvest.bytes_received,
+        )
+    )
+    print_table(
+        (t("When"), t("Title"), t("Author"), t("Address")),
+        (
+            (from_now(item.published_at or item.updated_at), item.title, item.author, item.url)
+            for item in harvest.items
+        ),
+        empty=t("It has no items."),
+    )
 
 
 @app.command("list", help=t("List all sources."))
@@ -136,11 +228,12 @@ def resume(context: typer.Context, source_id: Id, json: Json = False) -> None:
 
 @app.command(help=t("Remove a source. Its items, and the memory of what it has shown, stay."))
 def remove(context: typer.Context, source_id: Id, json: Json = False) -> None:
+    from headwater.store.clock import database_time
     from headwater.store.sources import remove_source
 
     session: Session = context.obj
     with session.open_store() as store, store.writing() as connection:
-        removed = remove_source(connection, source_id, time.time())
+        removed = remove_source(connection, source_id, database_time(connection))
     if json:
         print_json(source_as_json(removed))
     else:
@@ -148,22 +241,23 @@ def remove(context: typer.Context, source_id: Id, json: Json = False) -> None:
 
 
 def _switch(session: Session, source_id: int, enabled: bool, message: str, json: bool) -> None:
+    from headwater.store.clock import database_time
     from headwater.store.sources import set_schedule_enabled
 
     with session.open_store() as store, store.writing() as connection:
-        source = set_schedule_enabled(connection, source_id, enabled, time.time())
+        source = set_schedule_enabled(connection, source_id, enabled, database_time(connection))
     if json:
         print_json(source_as_json(source))
     else:
         say(message.format(id=source.id, name=source.name))
 
 
-def _read_assignments(assignments: list[str], type_name: str) -> dict[str, Any]:
+def _read_assignments(assignments: list[str], url: str | None, type_name: str | None) -> dict[str, Any]:
     """KEY=VALUE pairs; where a key takes something else than text, a value that is JSON is taken as such."""
     from headwater.collectors.base import read_text
-    from headwater.collectors.types import config_model_of
+    from headwater.collectors.types import config_model_of, recognise_type
 
-    model = config_model_of(type_name)
+    model = config_model_of(type_name or recognise_type(url or "").name)
     config: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")

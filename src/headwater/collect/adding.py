@@ -12,9 +12,17 @@ from sqlalchemy import Connection
 from headwater.collect.decide import candidates
 from headwater.collect.surroundings import Surroundings
 from headwater.collect.visit import successful_settlement, too_slow
-from headwater.collectors.base import Collector, Errand, Harvest, read_config
-from headwater.collectors.types import SourceType, collector_of, config_model_of, find_type
-from headwater.errors import InputError, ParseError, VisitError
+from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, read_config
+from headwater.collectors.secrets import fill_references, hide_secrets
+from headwater.collectors.types import (
+    SourceType,
+    collector_of,
+    config_model_of,
+    find_type,
+    recognise_type,
+)
+from headwater.errors import HeadwaterError, InputError, ParseError, VisitError
+from headwater.fetch.client import Fetcher
 from headwater.model import Source
 from headwater.store.bulk import storable
 from headwater.store.queue import claim_sources, settle
@@ -37,17 +45,23 @@ class NewSource:
 
 
 def read_new_source(
-    url: str,
-    type_name: str = "rss.feed",
+    url: str | None,
+    type_name: str | None = None,
     config: Mapping[str, Any] | None = None,
     name: str | None = None,
     folder: str | None = None,
 ) -> NewSource:
     """Check what a user gave; InputError names what is wrong.
 
-    Credentials in the address move to the config, where secrets are kept; what the config says already wins.
+    Without a type, the address tells it; without an address, the config may. Credentials in the address move to the
+    config, where secrets are kept; what the config says already wins.
     """
-    source_type = find_type(type_name)
+    source_type = find_type(type_name) if type_name else recognise_type(url or "")
+    collector = collector_of(source_type.name)
+    if collector is not None:
+        url, config = collector.locate(url, config or {})
+    if url is None:
+        raise InputError("a source of type {type} needs an address", type=source_type.name)
     url, credentials = split_credentials(read_url(url))
     config = {**credentials, **(config or {})}
     checked = read_config(config_model_of(source_type.name), config, source_type.name)
@@ -62,10 +76,19 @@ async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
     """
     await world.store.read(refuse_duplicate, wanted.type.name, wanted.url)
     collector = collector_of(wanted.type.name)
-    if collector is None:
+    if collector is None or collector.why_skipped(read_wanted_config(wanted, collector)) is not None:
         return await world.store.write(_add, wanted, world.clock())
     started_at = world.clock()
-    harvest = await _first_visit(wanted, collector, world)
+    try:
+        harvest = await first_visit(wanted, collector, world.fetcher, world.secrets, world.timeout_seconds)
+    except ParseError as error:
+        template = "{url} cannot be added: {problem}"
+        if wanted.type.name.startswith("rss."):
+            template = (
+                "{url} cannot be added: {problem} `headwater discover` finds the feeds of a page;"
+                " a sitemap takes --type sitemap"
+            )
+        raise VisitError(error.kind, template, url=wanted.url, problem=error.render()) from error
 
     def store(connection: Connection) -> Source:
         now = world.clock()
@@ -84,22 +107,23 @@ def add_unvisited(connection: Connection, wanted: NewSource, now: float) -> Sour
     return _add(connection, wanted, now)
 
 
-async def _first_visit(wanted: NewSource, collector: Collector, world: Surroundings) -> Harvest:
+def read_wanted_config(wanted: NewSource, collector: Collector) -> SourceConfig:
+    return read_config(collector.config_model, wanted.config, wanted.type.name)
+
+
+async def first_visit(
+    wanted: NewSource, collector: Collector, fetcher: Fetcher, secrets: Mapping[str, str], seconds: float
+) -> Harvest:
+    """What the source yields to somebody who knows nothing of it. No secret is in what it raises."""
     source = Source(0, wanted.name or wanted.url, wanted.type.name, wanted.url, wanted.config)
-    config = read_config(collector.config_model, wanted.config, wanted.type.name)
+    config = read_wanted_config(wanted, collector)
     try:
-        async with asyncio.timeout(world.timeout_seconds):
-            return await collector.collect(Errand(source, config, world.fetcher))
-    except ParseError as error:
-        template = "{url} cannot be added: {problem}"
-        if wanted.type.name.startswith("rss."):
-            template = (
-                "{url} cannot be added: {problem} `headwater discover` finds the feeds of a page;"
-                " a sitemap takes --type sitemap"
-            )
-        raise VisitError(error.kind, template, url=wanted.url, problem=error.render()) from error
+        async with asyncio.timeout(seconds):
+            return await collector.collect(Errand(source, fill_references(config, secrets), fetcher))
+    except HeadwaterError as error:
+        raise error.with_values(lambda value: hide_secrets(value, secrets)) from None
     except TimeoutError:
-        raise too_slow(world.timeout_seconds) from None
+        raise too_slow(seconds) from None
 
 
 def _add(connection: Connection, wanted: NewSource, now: float, title: str | None = None) -> Source:
@@ -129,6 +153,10 @@ def read_url(text: str) -> str:
         parts = urlsplit(text)
         valid = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
+        if re.match(r"[a-z]+://[^/?#\[\]]*:\d+(?=[/?#]|$)", text, re.IGNORECASE):
+            raise InputError(
+                "{url} has a port that does not exist; ports go from 1 to 65535", url=without_userinfo(text)
+            ) from None
         valid = False
     if not valid or _NEVER_IN_A_URL.search(text):
         raise InputError(

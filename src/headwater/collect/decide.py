@@ -203,9 +203,8 @@ def _without_scheme(text: str) -> str:
 
 
 def _hash(*texts: str) -> bytes:
-    digest = blake2b(digest_size=HASH_BYTES)
+    parts: list[bytes] = []
     for text in texts:
         encoded = text.encode("utf-8", "replace")
-        digest.update(len(encoded).to_bytes(8, "big"))
-        digest.update(encoded)
-    return digest.digest()
+        parts += (len(encoded).to_bytes(8, "big"), encoded)
+    return blake2b(b"".join(parts), digest_size=HASH_BYTES).digest()

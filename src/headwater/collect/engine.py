@@ -7,7 +7,10 @@ what runs end within STOP_SECONDS, give the rest back.
 """
 
 import asyncio
+import contextlib
 import logging
+import math
+import socket
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
@@ -16,17 +19,22 @@ from random import Random
 from typing import Any, Self, TypeVar
 
 from headwater.collect.lanes import Lanes
-from headwater.collect.outage import Weather
+from headwater.collect.logbook import Logbook
+from headwater.collect.outage import NETWORK_KINDS, Weather
 from headwater.collect.patience import patiently
 from headwater.collect.settler import Settler
 from headwater.collect.steering import steer_price
 from headwater.collect.surroundings import Surroundings, make_fetcher, read_surroundings
+from headwater.collect.upkeep import Upkeep
 from headwater.collect.visit import failed_settlement, internal_failure, visit
 from headwater.config import Settings
 from headwater.errors import StoreError
 from headwater.model import Source
 from headwater.schedule.price import STEER_EVERY_SECONDS
+from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
+from headwater.store.notify import Listener
+from headwater.store.outages import TOLD_EVERY_SECONDS, clear_outage, mark_outage
 from headwater.store.queue import Settlement, claim_due, claim_sources, next_due_at, release
 
 log = logging.getLogger(__name__)
@@ -69,21 +77,25 @@ class Tally:
 
 
 class Engine:
-    """Collects from one store. An async context manager; `collect_due`, `collect_sources` or `run` does the work."""
+    """Collects from one store. An async context manager; `collect_due`, `collect_sources` or `run` does the work.
+
+    Without a `clock` of the caller's, the database's decides what is due and which leases have run out.
+    """
 
     def __init__(
         self,
         store: Store,
         settings: Settings,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         rng: Random | None = None,
         on_settled: Callable[[Settlement], None] = lambda settlement: None,
     ) -> None:
         self.tally = Tally()
         self._store = store
         self._settings = settings
-        self._clock = clock
+        self._database_clock = DatabaseClock(store)  # unless the caller has one that counts
+        self._clock = clock or self._database_clock
         self._rng = rng or Random()
         self._on_settled = on_settled
         self._fetcher = make_fetcher(settings)
@@ -92,18 +104,35 @@ class Engine:
         self._world: Surroundings | None = None
         self._settler: Settler | None = None
         self._weather = Weather()
+        self._logbook: Logbook | None = None
+        self._machine = socket.gethostname()
+        self._outage_since: float | None = None
+        self._outage_told_at = 0.0
         self._steered_at = 0.0
         self._on_given_back: Callable[[int], None] = lambda source_id: None  # claimed, but not visited
         self._wake = asyncio.Event()  # something may be due
+        self._listener = Listener(store, self.wake)
+        self._upkeep = Upkeep(store, settings, self._clock, give_up=lambda: self._stopping)
+        self._keeping_up: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()  # a visit has ended
         self._stopping_since: float | None = None
 
     async def __aenter__(self) -> Self:
+        await self._set_clock()
         await self._fetcher.__aenter__()
         return self
 
     async def __aexit__(self, *exc: Any) -> None:
         await self._fetcher.__aexit__(*exc)
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The time by which it works."""
+        return self._clock
+
+    async def _set_clock(self) -> None:
+        if self._clock is self._database_clock and self._database_clock.is_stale:
+            await self._patiently(lambda: self._store.read(self._database_clock.measure))
 
     @property
     def in_flight(self) -> int:
@@ -112,6 +141,10 @@ class Engine:
     @property
     def _stopping(self) -> bool:
         return self._stopping_since is not None
+
+    def wake(self) -> None:
+        """Something may have come due: look at once."""
+        self._wake.set()
 
     def stop(self) -> None:
         """Claim nothing more; what is under way may end, within a limit."""
@@ -163,10 +196,28 @@ class Engine:
                 await self._steer()
                 # Made anew every round: what is set in the database takes effect at once.
                 self._world = await self._patiently(self._surroundings)
-                await self._claim_until_none()
+                if self._upkeep.may_be_due and (self._keeping_up is None or self._keeping_up.done()):
+                    self._keeping_up = asyncio.create_task(self.keep_up())
+                await self._claim_until_none(for_seconds=self._settings.collector_tick)
                 await self._sleep()
 
-        return await self._work(work)
+        self._logbook = logbook = Logbook()
+        listening = asyncio.create_task(self._listener.run())
+        try:
+            return await self._work(work)
+        finally:
+            logbook.sum_up(self.in_flight, now=True)
+            listening.cancel()
+            await asyncio.wait((listening, *((self._keeping_up,) if self._keeping_up else ())))
+
+    async def keep_up(self) -> None:
+        """Do the hourly upkeep, if it is time for it and no other worker does it."""
+        try:
+            await self._upkeep.run_if_due()
+        except StoreError as error:
+            log.warning("upkeep: %s; it goes on another time", error)
+        except Exception:
+            log.exception("upkeep: unexpected error")
 
     async def _work(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Run `work` with a settler beside it, then let every visit end and every result be committed."""
@@ -193,10 +244,12 @@ class Engine:
             return in_time
         finally:
             working.cancel()
-            for task in self._visits:
-                task.cancel()
+            left_over = await self._cut_off()
             await settler.finish()
             await settling
+            if left_over:  # stopped at once, or by an error: their leases need not run out for that
+                with contextlib.suppress(StoreError):
+                    await self._store.write(release, left_over)
 
     async def _surroundings(self) -> Surroundings:
         return await read_surroundings(
@@ -223,6 +276,23 @@ class Engine:
             )
             self._steered_at = price.at
 
+    async def _tell_outage(self) -> None:
+        """Leave a mark while our own network is down, for everybody to see; take it away afterwards."""
+        now = self._clock()
+        if not self._weather.is_ours(now):
+            if self._outage_since is not None:
+                self._outage_since = None
+                log.warning("our network is back")
+                await self._patiently(lambda: self._store.write(clear_outage, self._machine))
+        elif self._outage_since is None or now - self._outage_told_at >= TOLD_EVERY_SECONDS:
+            if self._outage_since is None:
+                log.warning(
+                    "most hosts fail at once: our own network is down, and no source is blamed for it"
+                )
+            self._outage_since = since = self._outage_since or now
+            self._outage_told_at = now
+            await self._patiently(lambda: self._store.write(mark_outage, self._machine, since, now))
+
     async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         return await patiently(work, give_up=lambda: self._stopping)
 
@@ -232,6 +302,7 @@ class Engine:
     async def _claim(
         self, claim: Callable[..., list[Source]], *which: object, **more: object
     ) -> list[Source]:
+        await self._set_clock()
         now = self._clock()
         return await self._patiently(
             lambda: self._store.write(claim, *which, now=now, lease_until=self._lease_end(now), **more)
@@ -241,9 +312,10 @@ class Engine:
         longest = self._settings.visit_timeout_seconds
         return now + longest + max(LEASE_MARGIN * longest, MIN_LEASE_MARGIN_SECONDS)
 
-    async def _claim_until_none(self, due_by: float | None = None) -> None:
+    async def _claim_until_none(self, due_by: float | None = None, for_seconds: float = math.inf) -> None:
+        until = time.monotonic() + for_seconds  # however much is due, other things must get their turn
         crowded = False
-        while await self._has_room():
+        while time.monotonic() < until and await self._has_room():
             # Behind the many sources of one busy host stand others: they are reached in larger steps.
             limit = BATCH if crowded else self._claim_limit()
             claimed = await self._claim(claim_due, limit, due_by=due_by)
@@ -313,33 +385,41 @@ class Engine:
         if not task.cancelled() and (error := task.exception()):
             log.error("source %s: a visit ended with an error of our own", source.id, exc_info=error)
         self._fill_slots()
-        self._progress.set()
+        # While there are sources in line for every slot, nobody waits to hear of each of thousands of visits.
+        if self._lanes.ready < self._settings.collector_concurrency or not self._visits:
+            self._progress.set()
 
     def _settled(self, settlement: Settlement) -> None:
         self.tally.add(settlement)
+        if settlement.visit.error_kind in NETWORK_KINDS or self._outage_since is not None:
+            self._wake.set()  # the weather may have changed
+        if self._logbook is not None:
+            self._logbook.note(settlement)
+            self._logbook.sum_up(self.in_flight)
         self._on_settled(settlement)
 
     async def _sleep(self) -> None:
         """Until something is due, at the latest until the next tick, at once when woken.
 
-        Other processes add sources and ask for refreshes too, so the head of the line is looked at every
-        LOOK_SECONDS: one read of an index.
+        Other processes add sources and ask for refreshes too. Where they cannot announce it, the head of the line
+        is looked at every LOOK_SECONDS: one read of an index.
         """
         until = self._clock() + self._settings.collector_tick
         while not self._stopping:
+            self._wake.clear()  # before the look: what is announced from here on may be missing in it
+            await self._set_clock()
+            await self._tell_outage()
             now = self._clock()
             first = await self._patiently(lambda: self._store.read(next_due_at))
             if first is not None and first <= now:
                 break
-            wait = min(until - now, LOOK_SECONDS, first - now if first is not None else LOOK_SECONDS)
+            wait = min(until, until if first is None else first) - now
             if wait <= 0:
                 break
-            try:
+            if not self._listener.is_listening:
+                wait = min(wait, LOOK_SECONDS)
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), max(wait, MIN_SLEEP_SECONDS))
-                break
-            except TimeoutError:
-                continue
-        self._wake.clear()
 
     async def _drain(self, settling: asyncio.Task[None]) -> bool:
         """Wait for running visits; after a stop, no longer than STOP_SECONDS, then give their leases back."""
@@ -351,13 +431,17 @@ class Engine:
             )
         if settling.done():
             settling.result()
+        in_time = not self._visits
+        if left_over := await self._cut_off():
+            await self._store.write(release, left_over)
+        return in_time
+
+    async def _cut_off(self) -> list[Source]:
+        """End every visit now. Answers the sources that were claimed and have not been visited."""
         unbegun = self._lanes.clear()
         late = dict(self._visits)
         for task in late:
             task.cancel()
         if late:
             await asyncio.wait(late)
-        left_over = [*unbegun, *late.values()]
-        if left_over:
-            await self._store.write(release, left_over)
-        return not late
+        return [*unbegun, *late.values()]

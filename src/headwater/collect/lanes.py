@@ -7,6 +7,7 @@ the line at their host is long. Knows nothing of visits, the database or the clo
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from headwater.model import Source
@@ -83,6 +84,7 @@ class Lanes:
         return left
 
 
+@lru_cache(2_000)  # asked several times in the course of a visit
 def host_of(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from headwater.errors import FailureKind, VisitError
 from headwater.model import Observation, Plan, Source, SourceStats, SourceStatus
@@ -59,10 +60,15 @@ class Planner:
         checks = source.stats.check_count if source.stats else 0
         return RECENT_ENTRIES if needs_analysis(checks + 1, news) else 0
 
-    def after_success(self, source: Source, seen: Observation, history: Sequence[float] = ()) -> Source:
-        """The source after a visit that worked (or had nothing to do). `history` is what was wanted, or nothing."""
+    def after_success(
+        self, source: Source, seen: Observation, history: Sequence[float] = (), **found: Any
+    ) -> Source:
+        """The source after a visit that worked (or had nothing to do). `history` is what was wanted, or nothing.
+
+        `found` are fields that the visit itself has changed.
+        """
         state, plan = self._plan(source, seen, None, history)
-        stats = self._advance(source, seen, "", history)
+        stats = self._advance(source, seen, "", history, plan)
         return replace(
             source,
             policy_state=state,
@@ -73,7 +79,8 @@ class Planner:
             consecutive_failures=0,
             last_error=None,
             last_error_kind=None,
-            stats=replace(stats, next_due_at=int(plan.next_at)),
+            stats=stats,
+            **found,
         )
 
     def after_failure(self, source: Source, error: VisitError, at: float, *, ours: bool = False) -> Source:
@@ -89,7 +96,7 @@ class Planner:
             status = "retired"
         elif status == "ok" and error.kind is FailureKind.UNAUTHORIZED:
             status = "needs_attention"
-        stats = self._advance(source, seen, str(error), ())
+        stats = self._advance(source, seen, str(error), (), plan)
         backed_off = plan.reason.get("decided_by") in ("backoff", "paused", "error")
         return replace(
             source,
@@ -102,7 +109,6 @@ class Planner:
             stats=replace(
                 stats,
                 fail_count=source.consecutive_failures if ours else count,
-                next_due_at=int(plan.next_at),
                 backoff_until=int(plan.next_at) if backed_off else 0,
             ),
         )
@@ -133,9 +139,10 @@ class Planner:
         self, source: Source, seen: Observation, failure: Failure | None, history: Sequence[float]
     ) -> tuple[bytes | None, Plan]:
         policy = self.policy_of(source)
-        # An interval is the operator's own word: only the publisher and failures may change it.
-        limits = _UNLIMITED if isinstance(policy, IntervalPolicy) else self.limits
-        limits = replace(limits, thresholds=self.limits.thresholds, backoff=self.limits.backoff)
+        limits = self.limits
+        if isinstance(policy, IntervalPolicy):
+            # An interval is the operator's own word: only the publisher and failures may change it.
+            limits = replace(_UNLIMITED, thresholds=limits.thresholds, backoff=limits.backoff)
         try:
             state = source.policy_state
             if history and _has_lost_state(policy, source):
@@ -154,7 +161,7 @@ class Planner:
             return None, replace(plan, reason={**plan.reason, "stands_in_for": policy.name})
 
     def _advance(
-        self, source: Source, seen: Observation, error_message: str, history: Sequence[float]
+        self, source: Source, seen: Observation, error_message: str, history: Sequence[float], plan: Plan
     ) -> SourceStats:
         stats = source.stats or SourceStats()
         if not is_sound(stats):
@@ -167,7 +174,7 @@ class Planner:
             error_message=error_message,
             recent_times=lambda: recent,
             now=seen.at,
-            rng=self.rng,
+            planned_at=plan.next_at,
         )
 
 

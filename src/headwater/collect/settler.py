@@ -44,25 +44,29 @@ class Settler:
         self._waiting_items = 0
         self._finishing = False
         self._broken = False
-        self._changed = asyncio.Condition()
+        self._news = asyncio.Event()  # there may be a group to commit
+        self._room = asyncio.Event()  # there may be room for results again
 
     async def put(self, settlement: Settlement) -> None:
         """Hand a result over. Once the settler has broken down, results go nowhere: their leases run out."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._has_room() or self._broken)
-            if not self._broken:
-                self._waiting.append(settlement)
-                self._waiting_items += len(settlement.changes)
-                self._changed.notify_all()
+        while not self._has_room() and not self._broken:
+            self._room.clear()
+            await self._room.wait()
+        if self._broken:
+            return
+        self._waiting.append(settlement)
+        self._waiting_items += len(settlement.changes)
+        # Woken for the first of a group and when it is full, not for every one: there are thousands a second.
+        if len(self._waiting) in (1, GROUP_SIZE):
+            self._news.set()
 
     def _has_room(self) -> bool:
         return len(self._waiting) < MOST_WAITING and self._waiting_items < MOST_WAITING_ITEMS
 
     async def finish(self) -> None:
         """No more will come: `run` ends when everything is committed."""
-        async with self._changed:
-            self._finishing = True
-            self._changed.notify_all()
+        self._finishing = True
+        self._news.set()
 
     async def run(self) -> None:
         """Commit groups until `finish`. Raises when the database is gone for good."""
@@ -70,24 +74,27 @@ class Settler:
             while group := await self._next_group():
                 await self._commit(group)
         finally:
-            async with self._changed:
-                self._broken = not self._finishing or bool(self._waiting)
-                self._changed.notify_all()
+            self._broken = not self._finishing or bool(self._waiting)
+            self._room.set()
 
     async def _next_group(self) -> list[Settlement]:
-        async with self._changed:
-            await self._changed.wait_for(lambda: bool(self._waiting) or self._finishing)
-            try:
-                async with asyncio.timeout(GROUP_SECONDS):
-                    await self._changed.wait_for(
-                        lambda: len(self._waiting) >= GROUP_SIZE or self._finishing or not self._expecting()
-                    )
-            except TimeoutError:
-                pass  # the moment is over
-            group = [self._waiting.popleft() for _ in range(min(GROUP_SIZE, len(self._waiting)))]
-            self._waiting_items -= sum(len(settlement.changes) for settlement in group)
-            self._changed.notify_all()
-            return group
+        while not self._waiting and not self._finishing:
+            await self._next_news()
+        await asyncio.sleep(0)  # so that the visit whose result woke us is no longer expected
+        try:
+            async with asyncio.timeout(GROUP_SECONDS):
+                while len(self._waiting) < GROUP_SIZE and self._expecting() and not self._finishing:
+                    await self._next_news()
+        except TimeoutError:
+            pass  # the moment is over
+        group = [self._waiting.popleft() for _ in range(min(GROUP_SIZE, len(self._waiting)))]
+        self._waiting_items -= sum(len(settlement.changes) for settlement in group)
+        self._room.set()
+        return group
+
+    async def _next_news(self) -> None:
+        self._news.clear()
+        await self._news.wait()
 
     async def _commit(self, group: list[Settlement]) -> None:
         try:

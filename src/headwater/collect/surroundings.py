@@ -1,9 +1,8 @@
 """What visits need of the world, put together from the settings and the database."""
 
 import logging
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from sqlalchemy import Connection
@@ -19,6 +18,7 @@ from headwater.fetch.client import Fetcher
 from headwater.schedule.backoff import Thresholds
 from headwater.schedule.compose import Limits
 from headwater.schedule.price import Price, begin_price
+from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
 from headwater.store.settings import interval_settings
 
@@ -33,6 +33,7 @@ class Surroundings:
     weather: Weather
     clock: Callable[[], float]
     timeout_seconds: float
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what configs may refer to
 
 
 async def read_surroundings(
@@ -41,10 +42,13 @@ async def read_surroundings(
     fetcher: Fetcher,
     *,
     weather: Weather | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
     rng: Random | None = None,
 ) -> Surroundings:
-    """The surroundings with what the database says now."""
+    """The surroundings with what the database says now; without a `clock`, also of the time."""
+    if clock is None:
+        clock = DatabaseClock(store)
+        await store.read(clock.measure)
     rows, price = await store.read(_read_all)
     intervals = _known_types(rows)
     return Surroundings(
@@ -54,6 +58,7 @@ async def read_surroundings(
         weather=weather or Weather(),
         clock=clock,
         timeout_seconds=settings.visit_timeout_seconds,
+        secrets=settings.secrets,
     )
 
 
@@ -101,6 +106,7 @@ def make_fetcher(settings: Settings) -> Fetcher:
     return Fetcher(
         user_agent=f"Headwater/{__version__}{contact}",
         allow=settings.allow_hosts,
+        concurrency=settings.collector_concurrency,
         host_concurrency=settings.host_concurrency,
         host_spacing_seconds=settings.host_spacing_seconds,
         max_bytes=settings.max_body_megabytes * 1_000_000,

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -19,10 +20,18 @@ from headwater.collect.lanes import host_of
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
 from headwater.collect.surroundings import Surroundings
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, read_config
+from headwater.collectors.base import (
+    Collector,
+    Errand,
+    Harvest,
+    SourceConfig,
+    read_config,
+    refuse_emptiness,
+)
+from headwater.collectors.secrets import fill_references, hide_secrets
 from headwater.collectors.types import collector_of
-from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, VisitError
-from headwater.model import Observation, Source, SourceMetadata, Visit
+from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, Text, VisitError
+from headwater.model import Hints, Observation, Source, SourceMetadata, Visit
 from headwater.store.items import Known, known_keys, recent_times
 from headwater.store.memory import read_memory
 from headwater.store.queue import Settlement
@@ -32,6 +41,10 @@ log = logging.getLogger(__name__)
 MANY_ITEMS = 500
 POSTPONE_SECONDS = 60.0
 MOVED_AFTER = 3  # visits in a row that were sent to the same new address for good
+
+NO_HINTS = Hints()
+NO_METADATA = SourceMetadata()
+NO_COLLECTOR = Text("there is no collector for it")
 
 _warned_types: set[str] = set()
 
@@ -44,8 +57,11 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
         if collector is None:
             return _skipped(source, world, started_at)
         config = read_config(collector.config_model, source.config, source.type)
+        if (reason := collector.why_skipped(config)) is not None:
+            return _skipped(source, world, started_at, reason)
         async with asyncio.timeout(world.timeout_seconds):
             harvest = await collector.collect(await _errand(source, collector, config, world))
+        refuse_emptiness(source, config, harvest)
         return await _succeeded(source, harvest, world, started_at)
     except VisitError as error:
         if error.kind is FailureKind.RATE_LIMITED and error.http_status is None:
@@ -71,7 +87,7 @@ async def _errand(source: Source, collector: Collector, config: SourceConfig, wo
         return {ids[key] for key in found}
 
     memory = await world.store.read(read_memory, source.id) if collector.remembers else None
-    return Errand(source, config, world.fetcher, memory, known)
+    return Errand(source, fill_references(config, world.secrets), world.fetcher, memory, known)
 
 
 def too_slow(seconds: float) -> VisitError:
@@ -93,7 +109,8 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
     wanted = world.planner.history_wanted(source, news=bool(found))
     known: dict[bytes, Known] = {}
     history: list[float] = []
-    if found or wanted:
+    # Nothing is known of a source that was never visited: its first items are stored with its first visit.
+    if wanted or (found and source.last_fetched_at is not None):
         known, history = await world.store.read(_look_up, source.id, keys_of(found), wanted)
     world.weather.record(host_of(source.url), now, None)
     return successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
@@ -121,24 +138,34 @@ def successful_settlement(
     """
     # A document that was not read again says what it said the last time.
     document = source.hints if harvest.document_hints is None else harvest.document_hints
-    hints = replace(
-        document,
-        max_age_seconds=harvest.hints.max_age_seconds,
-        retry_after_seconds=harvest.hints.retry_after_seconds,
-    )
+    hints = document
+    if (
+        hints.max_age_seconds is not None
+        or hints.retry_after_seconds is not None
+        or harvest.hints != NO_HINTS
+    ):
+        hints = replace(
+            document,
+            max_age_seconds=harvest.hints.max_age_seconds,
+            retry_after_seconds=harvest.hints.retry_after_seconds,
+        )
     decision = decide(found, known, now=now, has_history=source.last_entry_at is not None)
+    # What a collector left where it was because it is known ties this visit to the one before.
+    overflow = decision.overflow and not harvest.known_count
+    items_found = len(found) + harvest.known_count
     seen = Observation(
         at=now,
         outcome="new" if decision.new_count else "unchanged",
         item_times=decision.item_times,
-        items_found=len(found),
+        items_found=items_found,
         first=source.last_fetched_at is None,
-        overflow=decision.overflow,
+        overflow=overflow,
         hints=hints,
     )
-    after = planner.after_success(source, seen, history)
-    after = replace(
-        after,
+    after = planner.after_success(
+        source,
+        seen,
+        history,
         validators=harvest.validators,
         hints=document,
         metadata=_merge(source.metadata, harvest.metadata),
@@ -146,17 +173,17 @@ def successful_settlement(
         fetch_count=source.fetch_count + 1,
         hit_count=source.hit_count + bool(decision.new_count),
         last_entry_at=max((source.last_entry_at or 0.0, *decision.item_times), default=None) or None,
+        **_moved(source, harvest.permanent_url),
     )
-    after = _follow_move(after, harvest.permanent_url)
     record = Visit(
         source_id=source.id,
         started_at=started_at,
         finished_at=now,
         outcome=seen.outcome,
-        items_found=len(found),
+        items_found=items_found,
         items_new=decision.new_count,
         items_updated=decision.updated_count,
-        overflow=decision.overflow,
+        overflow=overflow,
         http_status=harvest.http_status,
         requests=harvest.requests,
         bytes_received=harvest.bytes_received,
@@ -169,7 +196,7 @@ def failed_settlement(
 ) -> Settlement:
     """What is written when a visit has failed."""
     now = world.clock()
-    message = error.render("en")
+    message = hide_secrets(error.render("en"), world.secrets)
     world.weather.record(host_of(source.url), now, error.kind)
     ours = error.kind in NETWORK_KINDS and world.weather.is_ours(now)
     after = replace(
@@ -202,16 +229,20 @@ def _postponed(source: Source, error: VisitError, world: Surroundings, started_a
     )
 
 
-def _skipped(source: Source, world: Surroundings, started_at: float) -> Settlement:
+def _skipped(
+    source: Source, world: Surroundings, started_at: float, reason: Text = NO_COLLECTOR
+) -> Settlement:
     if source.type not in _warned_types:
         _warned_types.add(source.type)
-        log.warning("sources of type %s are skipped: there is no collector for it", source.type)
+        log.warning("sources of type %s are skipped: %s", source.type, reason)
     seen = Observation(at=started_at, outcome="skipped")
     after = world.planner.after_success(source, seen)
     return Settlement(source, after, Visit(source.id, started_at, started_at, "skipped"))
 
 
 def _merge(old: SourceMetadata, new: SourceMetadata) -> SourceMetadata:
+    if new == NO_METADATA:
+        return old
     return SourceMetadata(
         title=new.title or old.title,
         description=new.description or old.description,
@@ -221,14 +252,12 @@ def _merge(old: SourceMetadata, new: SourceMetadata) -> SourceMetadata:
     )
 
 
-def _follow_move(source: Source, permanent_url: str | None) -> Source:
-    """Follow a permanent redirect for good once it has been seen often enough."""
+def _moved(source: Source, permanent_url: str | None) -> dict[str, Any]:
+    """What a permanent redirect changes: it is followed for good once it has been seen often enough."""
     if permanent_url is None or permanent_url == source.url:
-        if source.moved_to is None:
-            return source
-        return replace(source, moved_to=None, moved_count=0)
+        return {} if source.moved_to is None else {"moved_to": None, "moved_count": 0}
     count = source.moved_count + 1 if permanent_url == source.moved_to else 1
     if count < MOVED_AFTER:
-        return replace(source, moved_to=permanent_url, moved_count=count)
+        return {"moved_to": permanent_url, "moved_count": count}
     log.info("source %s has moved for good: %s is now %s", source.id, source.url, permanent_url)
-    return replace(source, url=permanent_url, moved_to=None, moved_count=0)
+    return {"url": permanent_url, "moved_to": None, "moved_count": 0}

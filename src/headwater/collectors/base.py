@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final, Self, Union, get_args, get_origin
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, ValidationInfo, field_validator
 
-from headwater.errors import InputError
+from headwater.errors import FailureKind, InputError, Text, VisitError
 from headwater.fetch.client import Fetcher
-from headwater.fetch.message import Auth, BasicAuth, BearerAuth, Request, Response
+from headwater.fetch.message import Auth, BasicAuth, BearerAuth, Request, Response, public_url
 from headwater.model import Hints, Item, Json, Source, SourceMetadata, Validators
 
 # For `Field(json_schema_extra=SECRET)`: the value is in no output, message or log.
@@ -35,6 +35,12 @@ class SourceConfig(BaseModel):
 
     fetch_interval_minutes: float | None = Field(
         default=None, ge=0.01, le=525_600, description="Minutes between visits, instead of the type's."
+    )
+    retention_days: float | None = Field(
+        default=None, ge=0, le=36_500, description="Days its items are kept; 0 keeps them for ever."
+    )
+    retention_items: int | None = Field(
+        default=None, ge=0, le=1_000_000_000, description="Items that are kept of it; 0 keeps all."
     )
     headers: dict[str, str] = Field(
         default_factory=dict, description="Request headers to add.", json_schema_extra=SECRET
@@ -62,6 +68,17 @@ class SourceConfig(BaseModel):
         return value
 
 
+class StructuredConfig(SourceConfig):
+    """For sources whose answer always lists something: that it lists nothing any more is an alarm, not silence.
+
+    A collector whose config extends this one has its harvests looked at by `refuse_emptiness`.
+    """
+
+    may_be_empty: bool = Field(
+        default=False, description="Whether an answer that lists nothing is normal for this source."
+    )
+
+
 def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
     """Whether the value of `key` must not be shown: its field says so, or its name does."""
     field = model.model_fields.get(key)
@@ -71,8 +88,15 @@ def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
 
 
 def shown_config(config: Json, model: type[SourceConfig] = SourceConfig) -> dict[str, Any]:
-    """A config as it may be shown: whatever can hold a secret is starred out."""
-    return {key: "***" if is_secret(key, model) and value else _shown(value) for key, value in config.items()}
+    """A config as it may be shown: whatever can hold a secret is starred out, unless it only refers to one."""
+    return {
+        key: "***" if is_secret(key, model) and value and not _is_reference(value) else _shown(value)
+        for key, value in config.items()
+    }
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\$\{\w+\}", value) is not None
 
 
 def _shown(value: Any) -> Any:
@@ -145,6 +169,8 @@ class Harvest:
     http_status: int | None = None
     requests: int = 1
     bytes_received: int = 0
+    known_count: int = 0  # how many items it left where they are, because they are known
+    left_out_count: int = 0  # how many items of the answer the source's config does not want, or not yet
     memory: bytes | None = (
         None  # to be given at the next visit, stored with this one; None: leave it as it is
     )
@@ -164,9 +190,34 @@ class Harvest:
         )
 
 
+def refuse_emptiness(source: Source, config: SourceConfig, harvest: Harvest) -> None:
+    """VisitError when a source that has shown items, and always has some, shows none in a readable answer."""
+    if harvest.unchanged or harvest.items or harvest.known_count or harvest.left_out_count:
+        return
+    if isinstance(config, StructuredConfig) and not config.may_be_empty and source.last_entry_at is not None:
+        raise VisitError(
+            FailureKind.CHANGED_STRUCTURE,
+            "{url} lists nothing, where it used to list items: its structure has changed, or it is blocking us."
+            " If that is normal for it, set may_be_empty in its config.",
+            http_status=harvest.http_status,
+            url=public_url(source.url),
+        )
+
+
 class Collector(ABC):
     config_model: ClassVar[type[SourceConfig]] = SourceConfig
     remembers: ClassVar[bool] = False  # whether it leaves itself a memory in its harvests
+
+    def locate(self, url: str | None, config: Json) -> tuple[str | None, Json]:
+        """Address and config of a new source, each completed from the other: a user may give either.
+
+        The address is what tells one source of a type from another. Nothing is checked here.
+        """
+        return url, config
+
+    def why_skipped(self, config: Any) -> Text | None:
+        """Why a source with this config cannot be visited; None when it can. Being skipped is no failure."""
+        return None
 
     @abstractmethod
     async def collect(self, errand: Errand) -> Harvest:

@@ -1,5 +1,6 @@
 """The table of source types: names, aliases, default intervals, and where each one's collector is."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,24 +20,44 @@ class SourceType:
     alias: str | None
     interval_minutes: float
     collector: str | None = None  # module:class, imported on first use; None: nothing to collect it with
+    addresses: str | None = None  # a pattern of the addresses that mean this type where none is given
 
 
 _FEED = "headwater.collectors.feed:FeedCollector"
+_TWITTER = "headwater.collectors.twitter:TwitterCollector"
 
 TYPES: tuple[SourceType, ...] = (
     SourceType("rss.feed", "rss", 240, _FEED),
     SourceType("rss.digest", "digest_feed", 240, _FEED),
-    SourceType("rss.hub", None, 240),
+    SourceType("rss.hub", None, 240, "headwater.collectors.rsshub:RssHubCollector", r"rsshub://"),
     SourceType("web.sitemap", "sitemap", 120, "headwater.collectors.sitemap:SitemapCollector"),
     SourceType("web.scraper", "website", 240),
     SourceType("web.github_trending", "github_trending", 240),
-    SourceType("api.hackernews", "hackernews", 60),
-    SourceType("api.reddit", "reddit", 60),
-    SourceType("api.json", "custom_api", 120),
-    SourceType("video.bilibili", "bilibili", 60),
-    SourceType("twitter.feed", "twitter_feed", 30),
-    SourceType("twitter.list", "twitter_list", 30),
-    SourceType("twitter.bookmarks", "twitter_bookmarks", 60),
+    SourceType(
+        "api.hackernews",
+        "hackernews",
+        60,
+        "headwater.collectors.hackernews:HackerNewsCollector",
+        r"(https?://)?news\.ycombinator\.com(/(news|newest|best|show|ask|jobs)?)?\Z",
+    ),
+    SourceType(
+        "api.reddit",
+        "reddit",
+        60,
+        "headwater.collectors.reddit:RedditCollector",
+        r"(https?://)?((www|old|new)\.)?reddit\.com/r/\w+(/(hot|new|top|rising))?/?\Z",
+    ),
+    SourceType("api.json", "custom_api", 120, "headwater.collectors.json_api:JsonApiCollector"),
+    SourceType(
+        "video.bilibili",
+        "bilibili",
+        60,
+        "headwater.collectors.bilibili:BilibiliCollector",
+        r"(https?://)?space\.bilibili\.com/\d+",
+    ),
+    SourceType("twitter.feed", "twitter_feed", 30, _TWITTER),
+    SourceType("twitter.list", "twitter_list", 30, _TWITTER),
+    SourceType("twitter.bookmarks", "twitter_bookmarks", 60, _TWITTER),
 )
 
 
@@ -64,6 +85,19 @@ def find_type(text: str) -> SourceType:
         type=text,
         known=", ".join(source_type.name for source_type in TYPES),
     )
+
+
+def is_type(text: str) -> bool:
+    """Whether `text` is a name or an alias of a type."""
+    return text.strip().lower() in _by_any_name()
+
+
+def recognise_type(url: str) -> SourceType:
+    """The type that an address means where nobody says one: a feed, unless it is a page of a known service."""
+    for source_type in TYPES:
+        if source_type.addresses and re.match(source_type.addresses, url.strip(), re.IGNORECASE):
+            return source_type
+    return find_type("rss.feed")
 
 
 def alias_of(type_name: str) -> str:

@@ -130,7 +130,9 @@ class Fetcher:
                     status = trail.take(answer)
                     if status == 304:
                         return trail.unchanged(answer)
-                    if 200 <= status < 300:
+                    if 200 <= status < 300 or status in request.answers:
+                        if status >= 400:
+                            retry_after = trail.hints().retry_after_seconds
                         return await trail.changed(answer, request.max_bytes or self._max_bytes)
                 except (ClientError, OSError, ValueError) as error:
                     raise network_error(error, self.guard, trail.shown, host, proxy is not None) from None
@@ -142,6 +144,10 @@ class Fetcher:
         finally:
             if turn:
                 self._leave(turn, status, retry_after)
+
+    def rest(self, url: str, seconds: float) -> None:
+        """Send nothing to the host of `url` for a while: its service has said so in its own way."""
+        self.politeness.rest((read_url(url)[0].raw_host or "").lower(), seconds)
 
     async def _wait_for_turn(self, host: str, shown: str, entered: bool) -> None:
         """Take the host's turn, then one of our own slots: whoever waits for a host holds up nobody else."""

@@ -43,6 +43,7 @@ connecting_to: ContextVar[str] = ContextVar("connecting_to")
 _SURROGATE = re.compile("[\udc80-\udcff]")
 _DNS_SECONDS = 60
 _KEEP_ALIVE_SECONDS = 30.0
+_KEPT_HOSTS = 200  # to which idle connections are kept: each costs memory and a file descriptor
 
 
 def make_connector(guard: Guard, resolver: AbstractResolver, ca_file: str | Path | None) -> TCPConnector:
@@ -70,8 +71,9 @@ def make_connector(guard: Guard, resolver: AbstractResolver, ca_file: str | Path
 
 
 class _AbortingConnector(TCPConnector):
-    """Aborts what it does not keep.
+    """Keeps connections to few hosts, and aborts what it does not keep.
 
+    Whoever visits a thousand hosts a second will not be back before the connections have timed out.
     A TLS transport that is only closed waits for the peer's goodbye, and under uvloop reads without end what
     the peer sends instead of one. Nothing that is given up here deserves the courtesy.
     """
@@ -84,6 +86,8 @@ class _AbortingConnector(TCPConnector):
     def _release(
         self, key: "ConnectionKey", protocol: ResponseHandler, *, should_close: bool = False
     ) -> None:
+        if len(self._conns) >= _KEPT_HOSTS and key not in self._conns:
+            should_close = True
         if should_close or protocol.should_close:
             protocol.abort()
         super()._release(key, protocol, should_close=should_close)

@@ -62,6 +62,7 @@ class Request:
     auth: Auth | None = field(default=None, repr=False)
     proxy: str | None = field(default=None, repr=False)
     accept: str | None = None
+    answers: frozenset[int] = frozenset()  # statuses that are answers to read, not errors to raise
     max_bytes: int | None = None
     total_seconds: float | None = None
     connect_seconds: float | None = None

@@ -104,6 +104,10 @@ class Politeness:
         if host.waiters:
             self._serve(name, host)
 
+    def rest(self, name: str, seconds: float) -> None:
+        """Let a host rest, as after a 429 with this Retry-After."""
+        self._rest(self._hosts.get(name) or self._add(name, self._clock()), seconds)
+
     def _limit(self, host: _Host) -> int:
         return 1 if host.is_slow or host.rests else self._concurrency
 

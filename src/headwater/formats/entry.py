@@ -134,6 +134,7 @@ def to_item(entry: Entry, feed: Feed | None = None) -> Item:
         language=entry.language or (feed.language if feed else None),
         image_url=entry.image,
         comments_url=entry.comments_url,
+        comments_count=entry.comments_count,
         categories=entry.categories,
         enclosures=entry.enclosures,
     )

@@ -5,6 +5,7 @@ bytes, and a plan into a reason that can be told. It is pure, like every policy.
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 from random import Random
 
 from headwater.model import Observation, Plan
@@ -79,7 +80,7 @@ def plan_vector(vector: list[float], now: float, price_seconds: float) -> list[f
         price_seconds,
         [0.0] * (layout.SHAPES + 2),
         [0.0] * layout.LEVELS,
-        [0.0] * kernel.SUMS_SIZE,
+        sum_day(vector),
         [0.0] * kernel.HOUR_SPACE,
         [0.0] * space,
         [0.0] * space,
@@ -89,6 +90,13 @@ def plan_vector(vector: list[float], now: float, price_seconds: float) -> list[f
         out,
     )
     return out
+
+
+def sum_day(vector: list[float]) -> list[float]:
+    """What `kernel.sum_day` does, in the interpreter's own loops: every plan needs it."""
+    day = vector[layout.DAY : layout.DAY + layout.DAY_BINS]
+    bins = day[-kernel.MARGIN :] + day + day[: kernel.REACH - layout.DAY_BINS - kernel.MARGIN]
+    return list(accumulate(accumulate(bins[:-1], initial=0.0), initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import random
 import struct
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -191,14 +191,21 @@ def calculate_backoff(fail_count: int, error_message: str = "") -> int:
 
 def is_sound(stats: SourceStats) -> bool:
     """Whether the numbers can be true. What is not is begun anew."""
-    counts = (stats.check_count, stats.hit_count, stats.fail_count, stats.next_due_at, stats.backoff_until)
-    hours = (stats.avg_publish_hour, stats.std_publish_hour)
-    return (
-        FREQUENCY_CADENCE_MAP.get(stats.frequency_type) == stats.cadence
-        and all(isinstance(count, int) and count >= 0 for count in counts)
-        and stats.hit_count <= stats.check_count
-        and all(hour is None or (isinstance(hour, int | float) and 0 <= hour < 24) for hour in hours)
-    )
+    if FREQUENCY_CADENCE_MAP.get(stats.frequency_type) != stats.cadence:
+        return False
+    for count in (
+        stats.check_count,
+        stats.hit_count,
+        stats.fail_count,
+        stats.next_due_at,
+        stats.backoff_until,
+    ):
+        if not isinstance(count, int) or count < 0:
+            return False
+    for hour in (stats.avg_publish_hour, stats.std_publish_hour):
+        if hour is not None and not (isinstance(hour, float | int) and 0 <= hour < 24):
+            return False
+    return stats.hit_count <= stats.check_count
 
 
 def needs_analysis(check_count: int, has_new_entries: bool) -> bool:
@@ -214,56 +221,52 @@ def advance_stats(
     recent_times: Callable[[], Sequence[float]],
     now: float,
     rng: random.Random | None = None,
+    planned_at: float | None = None,
 ) -> SourceStats:
     """The statistics after one attempt.
 
     `recent_times` gives up to thirty recent publication times, ascending; it is asked only when needed.
+    `planned_at` is the next check where somebody else has planned it.
     """
     moment = int(now)
     check_count = stats.check_count + 1
-    stats = replace(
-        stats,
-        check_count=check_count,
-        hit_count=stats.hit_count + (1 if has_new_entries else 0),
-        last_check_at=moment,
-        created_at=stats.created_at or moment,
-        updated_at=moment,
-    )
+    last_article_at = stats.last_article_at
+    frequency, cadence = stats.frequency_type, stats.cadence
+    mean, deviation = stats.avg_publish_hour, stats.std_publish_hour
     times: Sequence[float] | None = None
     if has_new_entries:
         times = recent_times()
-        newest = int(times[-1]) if times else moment
-        stats = replace(stats, last_article_at=max(stats.last_article_at, newest))
+        last_article_at = max(last_article_at, int(times[-1]) if times else moment)
     if needs_analysis(check_count, has_new_entries):
         times = recent_times() if times is None else times
         frequency, cadence = classify_times(times)
         mean, deviation = find_publish_hours(times)
-        stats = replace(
-            stats,
-            frequency_type=frequency,
-            cadence=cadence,
-            avg_publish_hour=mean,
-            std_publish_hour=deviation,
+    backoff = fail_count = 0
+    if error_message:
+        fail_count = stats.fail_count + 1
+        backoff = calculate_backoff(fail_count, error_message)
+    if planned_at is not None:
+        due = int(planned_at)
+    else:
+        due = calculate_next_check_time(
+            cadence, frequency, mean, deviation, last_article_at, now=now, rng=rng
         )
-    due = calculate_next_check_time(
-        stats.cadence,
-        stats.frequency_type,
-        stats.avg_publish_hour,
-        stats.std_publish_hour,
-        stats.last_article_at,
-        now=now,
-        rng=rng,
-    )
-    if not error_message:
-        return replace(stats, fail_count=0, backoff_until=0, last_error=None, next_due_at=due)
-    fail_count = stats.fail_count + 1
-    backoff = calculate_backoff(fail_count, error_message)
-    return replace(
-        stats,
+        due = max(due, moment + backoff)
+    return SourceStats(
+        frequency_type=frequency,
+        cadence=cadence,
+        avg_publish_hour=mean,
+        std_publish_hour=deviation,
+        next_due_at=due,
+        last_check_at=moment,
+        last_article_at=last_article_at,
         fail_count=fail_count,
         backoff_until=moment + backoff if backoff else 0,
-        last_error=error_message,
-        next_due_at=max(due, moment + backoff),
+        last_error=error_message or None,
+        check_count=check_count,
+        hit_count=stats.hit_count + (1 if has_new_entries else 0),
+        created_at=stats.created_at or moment,
+        updated_at=moment,
     )
 
 

@@ -76,6 +76,7 @@ MAX_CELL_SECONDS = 14400.0
 FAR_SECONDS = 4 * _DAY_SECONDS  # beyond this the hour is not worth choosing
 CLOSE_SECONDS = 5400.0  # visits closer than this are planned to the minute
 NEGLIGIBLE = 0.02  # weight below which a shape is left out of the plan's arithmetic
+_NEVER = 1.0e300
 WINDOW_SHARE = 0.7  # a visit is due before this share of the source's window is expected to be new
 
 
@@ -123,8 +124,13 @@ def shape_weights(vector: Vector, weights: Vector) -> None:
 def day_count(vector: Vector, bin_: int, half_width: int) -> float:
     """Weight of a bin and its neighbours, round the clock."""
     total = 0.0
-    for offset in range(-half_width, half_width + 1):
-        total += vector[DAY + (bin_ + offset) % DAY_BINS]
+    low, high = bin_ - half_width, bin_ + half_width + 1
+    if low >= 0 and high <= DAY_BINS:
+        for weight in vector[DAY + low : DAY + high]:
+            total += weight
+    else:
+        for bin_ in range(low, high):
+            total += vector[DAY + bin_ % DAY_BINS]
     return total
 
 
@@ -302,13 +308,13 @@ def find_rates(vector: Vector, rates: Vector) -> None:
 
 
 # How many bins the running sums reach back over midnight, and how far in all.
-_MARGIN = 16
-_REACH = DAY_BINS + 2 * _MARGIN + int(MAX_CELL_SECONDS / BIN_SECONDS) + 1
-SUMS_SIZE = _REACH + 1
+MARGIN = 16
+REACH = DAY_BINS + 2 * MARGIN + int(MAX_CELL_SECONDS / BIN_SECONDS) + 1
+SUMS_SIZE = REACH + 1
 # Where a kernel around a bin ends and begins in those sums.
-_HIGH_BROAD, _LOW_BROAD = _MARGIN + HALF_WIDTHS[0] + 1, _MARGIN - HALF_WIDTHS[0]
-_HIGH_MEDIUM, _LOW_MEDIUM = _MARGIN + HALF_WIDTHS[1] + 1, _MARGIN - HALF_WIDTHS[1]
-_HIGH_SHARP, _LOW_SHARP = _MARGIN + HALF_WIDTHS[2] + 1, _MARGIN - HALF_WIDTHS[2]
+_HIGH_BROAD, _LOW_BROAD = MARGIN + HALF_WIDTHS[0] + 1, MARGIN - HALF_WIDTHS[0]
+_HIGH_MEDIUM, _LOW_MEDIUM = MARGIN + HALF_WIDTHS[1] + 1, MARGIN - HALF_WIDTHS[1]
+_HIGH_SHARP, _LOW_SHARP = MARGIN + HALF_WIDTHS[2] + 1, MARGIN - HALF_WIDTHS[2]
 
 
 def sum_day(vector: Vector, sums: Vector) -> None:
@@ -316,20 +322,20 @@ def sum_day(vector: Vector, sums: Vector) -> None:
     single = 0.0
     double = 0.0
     index = 0
-    for bin_ in range(DAY + DAY_BINS - _MARGIN, DAY + DAY_BINS):
+    for weight in vector[DAY + DAY_BINS - MARGIN : DAY + DAY_BINS]:
         sums[index] = double
         double += single
-        single += vector[bin_]
+        single += weight
         index += 1
-    for bin_ in range(DAY, DAY + DAY_BINS):
+    for weight in vector[DAY : DAY + DAY_BINS]:
         sums[index] = double
         double += single
-        single += vector[bin_]
+        single += weight
         index += 1
-    for bin_ in range(DAY, DAY + _REACH - DAY_BINS - _MARGIN):
+    for weight in vector[DAY : DAY + REACH - DAY_BINS - MARGIN]:
         sums[index] = double
         double += single
-        single += vector[bin_]
+        single += weight
         index += 1
     sums[index] = double
 
@@ -401,7 +407,10 @@ def plan_visit(
     hull: Vector,
     out: Vector,
 ) -> None:
-    """The wait for which expected delay plus `price` per visit is least over the visits to come."""
+    """The wait for which expected delay plus `price` per visit is least over the visits to come.
+
+    `sums` are those of `sum_day`; everything after them is working space.
+    """
     find_rates(vector, rates)
     shape_weights(vector, weights)
     size = vector[BATCH_ITEMS] / vector[BATCHES]
@@ -437,16 +446,17 @@ def plan_visit(
     sofar = 0.0
     week = weights[SHAPES + 1]
     flat = out[OUT_FLAT] > 1.0 - NEGLIGIBLE
-    if not flat:
-        sum_day(vector, sums)
     if minutes:
         read_hour(vector, hour_prior, hour)
         sofar = hour_until(hour, now)
     close = typical < CLOSE_SECONDS
-    slow = rates[0]
-    change_week = rates[1] - rates[0]
-    change_day = rates[2] - rates[1]
-    change_hours = rates[3] - rates[2]
+    # Items per second ahead: what is above the long run's rate fades, as fast as the memory it came from.
+    slow = rates[1] * size
+    change_week = (rates[0] - rates[1]) * size / MEMORIES[1]
+    change_day = (rates[2] - rates[1]) * size
+    change_hours = (rates[3] - rates[2]) * size
+    daily = -1.0 / MEMORIES[2]
+    hourly = -1.0 / MEMORIES[3]
     widest = min(max(typical / 3.0, MIN_CELL_SECONDS), MAX_CELL_SECONDS)
     width = min(max(typical / (2.0 * CELLS_PER_VISIT), MIN_CELL_SECONDS), widest)
     # Items already waiting: this plan may be made long after the last visit that worked.
@@ -455,7 +465,7 @@ def plan_visit(
     count = waiting
     moment = 0.0
     bound = 0.0
-    share = vector[WINDOW] * WINDOW_SHARE
+    share = vector[WINDOW] * WINDOW_SHARE if vector[WINDOW] > 0.0 else _NEVER
     times[0] = 0.0
     counts[0] = 0.0
     moments[0] = 0.0
@@ -463,6 +473,8 @@ def plan_visit(
     horizon = HORIZON_VISITS * typical
     midnight = 0.0
     weekday = 1.0
+    edge = -1
+    mixed = 0.0
     finest = 2.0 * price / (CELLS_PER_VISIT * CELLS_PER_VISIT)
     while cells < MAX_CELLS and (ahead < horizon or cells < CELLS_PER_VISIT):
         start = now + ahead
@@ -474,40 +486,47 @@ def plan_visit(
             # Whole bins, so that a cell's mean is exact.
             width = ((start + width) // BIN_SECONDS) * BIN_SECONDS - start
         middle = ahead + 0.5 * width
-        rate = slow + change_week * (1.0 - middle / MEMORIES[1])
-        rate += change_day * exp(-middle / MEMORIES[2]) + change_hours * exp(-middle / MEMORIES[3])
+        rate = (
+            slow
+            + change_week * middle
+            + change_day * exp(middle * daily)
+            + change_hours * exp(middle * hourly)
+        )
         profile = 1.0
         if not flat:
             if width > BIN_SECONDS:
-                first = int((start % _DAY_SECONDS) / BIN_SECONDS + 0.5)
+                first = edge if 0 <= edge < DAY_BINS else int((start % _DAY_SECONDS) / BIN_SECONDS + 0.5)
                 stop = first + int(width / BIN_SECONDS + 0.5)
             else:
                 first = int(((now + middle) % _DAY_SECONDS) // BIN_SECONDS)
                 stop = first + 1
-            bins = stop - first
-            high = first + _HIGH_BROAD
-            low = first + _LOW_BROAD
-            broad = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
-            high = first + _HIGH_MEDIUM
-            low = first + _LOW_MEDIUM
-            medium = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
-            profile = mix_level + mix_broad * broad + mix_medium * medium
-            if mix_sharp > 0.0:
-                high = first + _HIGH_SHARP
-                low = first + _LOW_SHARP
-                sharp = (sums[high + bins] - sums[high] - sums[low + bins] + sums[low]) / bins
-                profile += mix_sharp * sharp
+            # The mixture's running sum at the two ends of the cell; it begins where the one before has ended.
+            if first != edge:
+                mixed = mix_broad * (sums[first + _HIGH_BROAD] - sums[first + _LOW_BROAD])
+                mixed += mix_medium * (sums[first + _HIGH_MEDIUM] - sums[first + _LOW_MEDIUM])
+                mixed += mix_sharp * (sums[first + _HIGH_SHARP] - sums[first + _LOW_SHARP])
+            passed = mixed
+            mixed = mix_broad * (sums[stop + _HIGH_BROAD] - sums[stop + _LOW_BROAD])
+            mixed += mix_medium * (sums[stop + _HIGH_MEDIUM] - sums[stop + _LOW_MEDIUM])
+            mixed += mix_sharp * (sums[stop + _HIGH_SHARP] - sums[stop + _LOW_SHARP])
+            profile = mix_level + (mixed - passed) / (stop - first)
+            edge = stop if width > BIN_SECONDS else -1
             if minutes:
+                # The same for the shapes of the day that go with the minutes.
+                hours = hour_broad * (sums[stop + _HIGH_BROAD] - sums[stop + _LOW_BROAD])
+                hours -= hour_broad * (sums[first + _HIGH_BROAD] - sums[first + _LOW_BROAD])
+                hours += hour_medium * (sums[stop + _HIGH_MEDIUM] - sums[stop + _LOW_MEDIUM])
+                hours -= hour_medium * (sums[first + _HIGH_MEDIUM] - sums[first + _LOW_MEDIUM])
                 reached = hour_until(hour, start + width)
                 share_of_hour = (reached - sofar) * 60.0 / width
                 sofar = reached
-                profile += share_of_hour * (hour_level + hour_broad * broad + hour_medium * medium)
+                profile += share_of_hour * (hour_level + hours / (stop - first))
             if week > NEGLIGIBLE:
                 if start >= midnight:
                     midnight = (start // _DAY_SECONDS + 1.0) * _DAY_SECONDS
                     weekday = 1.0 - week + week * week_density(vector, start, scale)
                 profile *= weekday
-        intensity = rate * profile * size
+        intensity = rate * profile
         items = intensity * width
         ahead += width
         count += items
@@ -517,8 +536,9 @@ def plan_visit(
         counts[cells] = count
         moments[cells] = moment
         costs[cells] = profile
-        if share > 0.0 and count > share and bound == 0.0:
+        if count > share:
             bound = ahead
+            share = _NEVER
         wished = sqrt(finest / intensity)
         width *= 2.0
         if wished < width:

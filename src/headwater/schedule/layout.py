@@ -54,7 +54,6 @@ def unpack_state(packed: bytes | None) -> list[float] | None:
     if packed is None or len(packed) != PACKED_BYTES:
         return None
     version, checksum = _HEADER.unpack_from(packed)
-    body = packed[_HEADER.size :]
-    if version != _VERSION or crc32(body) != checksum:
+    if version != _VERSION or crc32(memoryview(packed)[_HEADER.size :]) != checksum:
         return None
-    return list(_BODY.unpack(body))
+    return list(_BODY.unpack_from(packed, _HEADER.size))

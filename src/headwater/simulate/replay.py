@@ -13,6 +13,7 @@ from headwater.schedule.kernel import (
     begin,
     digest_visit,
     plan_visit,
+    sum_day,
 )
 
 POSITION = 0  # items seen so far
@@ -83,6 +84,7 @@ def wait_adaptive(
     hull: Vector,
     out: Vector,
 ) -> float:
+    sum_day(vector, sums)
     plan_visit(vector, now, price, weights, rates, sums, hour, cells, counts, moments, costs, hull, out)
     wait: float = min(max(out[OUT_AFTER], MIN_CELL_SECONDS, shortest), longest)
     return wait

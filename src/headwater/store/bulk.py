@@ -4,11 +4,11 @@ SQLite takes a prepared statement and a list; PostgreSQL takes one statement wit
 (`unnest`), which is four times as fast as a list. Only fixed table and column names reach the SQL text.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, CursorResult, Table
 from sqlalchemy.dialects import postgresql
 
 CHUNK = 2_000  # rows in one statement: enough to be fast, few enough not to hold a second copy of everything
@@ -56,17 +56,27 @@ def select_by(
     connection: Connection, sql: str, values: Iterable[Any], array_type: str, *more: Any
 ) -> list[Any]:
     """The rows of `sql`, in which `{values}` stands for "is one of `values`", after the parameters `more`."""
+    return [row for result in _execute_by(connection, sql, values, array_type, more) for row in result]
+
+
+def run_by(connection: Connection, sql: str, values: Iterable[Any], array_type: str, *more: Any) -> None:
+    """The same for a statement that answers nothing."""
+    for result in _execute_by(connection, sql, values, array_type, more):
+        result.close()
+
+
+def _execute_by(
+    connection: Connection, sql: str, values: Iterable[Any], array_type: str, more: tuple[Any, ...]
+) -> Iterator[CursorResult[Any]]:
     values = list(values)
-    rows: list[Any] = []
     for start in range(0, len(values), VALUES):
         part = values[start : start + VALUES]
         if is_sqlite(connection):
             marks = ",".join("?" * len(part))
-            rows.extend(connection.exec_driver_sql(sql.format(values=f"IN ({marks})"), (*more, *part)))
+            yield connection.exec_driver_sql(sql.format(values=f"IN ({marks})"), (*more, *part))
         else:
             statement = sql.replace("?", "%s").format(values=f"= ANY(%s::{array_type}[])")
-            rows.extend(connection.exec_driver_sql(statement, (*more, part)))
-    return rows
+            yield connection.exec_driver_sql(statement, (*more, part))
 
 
 def storable(text: str | None) -> str | None:

@@ -149,10 +149,14 @@ def _sqlite_engine(url: URL) -> Engine:
         with path.open("ab"):
             pass
     except OSError as error:
+        problem = error.strerror
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            problem = f"{error.filename} is not a directory"
         raise StoreError(
-            "cannot write the database file {path}: {problem}; choose another with HEADWATER_DATABASE_URL",
+            "cannot write the database file {path}: {problem}; choose another place with HEADWATER_DATA_DIR"
+            " or HEADWATER_DATABASE_URL",
             path=path,
-            problem=error.strerror,
+            problem=problem,
         ) from None
     engine = create_engine(
         url,

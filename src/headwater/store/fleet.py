@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import orjson
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from headwater.model import Json
+from headwater.store.hours import visits_since
+from headwater.store.overview import count_sources
 from headwater.store.paging import one_page
-from headwater.store.tables import collection_records, sources
+from headwater.store.tables import sources
 
 DAY_SECONDS = 86_400.0
 
@@ -54,21 +56,13 @@ def fleet_sources(connection: Connection, *, after: int | None, limit: int) -> l
 
 
 def read_fleet(connection: Connection, now: float) -> Fleet:
-    total, active, failing = connection.execute(
-        select(
-            func.count(),
-            func.count().filter(sources.c.schedule_enabled, sources.c.is_active),
-            func.count().filter(~sources.c.is_active),
-        )
-        .select_from(sources)
-        .where(~sources.c.is_deleted)
-    ).one()
-    record = collection_records.c
-    fetches, errors, items_new = connection.execute(
-        select(
-            func.count().filter(record.status != "skipped"),
-            func.count().filter(record.status == "failed"),
-            func.coalesce(func.sum(record.items_new), 0),
-        ).where(record.started_at > now - DAY_SECONDS)
-    ).one()
-    return Fleet(total, active, failing, fetches, errors, items_new)
+    counts = count_sources(connection)
+    visits = visits_since(connection, now - DAY_SECONDS)
+    return Fleet(
+        total_sources=counts.total,
+        active_sources=counts.active,
+        paused_by_error=counts.paused_by_error + counts.retired,
+        fetches_24h=visits.total - visits.visits.get("skipped", 0),
+        errors_24h=visits.failed,
+        items_24h=visits.items_new,
+    )

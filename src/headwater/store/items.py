@@ -203,6 +203,10 @@ def _content_values(item: Item) -> tuple[Any, ...]:
         extra["image_url"] = item.image_url
     if item.comments_url:
         extra["comments_url"] = item.comments_url
+    if item.score is not None:
+        extra["score"] = item.score
+    if item.comments_count is not None:
+        extra["comments_count"] = item.comments_count
     if item.categories:
         extra["categories"] = list(item.categories)
     if item.enclosures:

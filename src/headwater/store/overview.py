@@ -1,16 +1,168 @@
-"""The numbers the dashboard opens with.
+"""The numbers that tell how the collection goes: for `headwater status`, the API and the dashboard.
 
-Counting the sources reads them all; what is of the last hour is found by an index and costs as much as happened.
-How many items there are is not among them: that reads every one (`items.count_items`), so ask seldom.
+All are found by an index and cost as much as is due, has failed or happened lately, however much is stored. How
+many items there are is not among them: that reads every one (`items.count_items`), so ask seldom.
 """
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Integer, cast, func, select
+from sqlalchemy import Connection, Integer, cast, func, select, text
 
-from headwater.store.tables import collection_records, items, sources
+from headwater.store.hours import VisitSums, visits_since
+from headwater.store.outages import Outage, read_outages
+from headwater.store.queue import count_due
+from headwater.store.sources import MANUAL_LANE, NEW_LANE, due_since
+from headwater.store.tables import UNUSUAL, collection_records, items, sources
 
 RECENT_SECONDS = 3_600.0
+DAY = 86_400.0
+LISTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCounts:
+    """How many sources there are, and of those out of the ordinary, how."""
+
+    total: int  # that are not deleted
+    active: int  # visited by plan
+    switched_off: int
+    paused_by_error: int  # failing for long: probed daily or weekly
+    retired: int  # gone, says their publisher
+    needs_attention: int  # their credentials are refused
+    failing: dict[str, int]  # those whose last visit failed, by kind of failure
+
+
+@dataclass(frozen=True, slots=True)
+class LastVisit:
+    source_id: int
+    source_name: str
+    started_at: float
+    outcome: str
+    items_new: int
+    error_message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NextVisit:
+    source_id: int
+    source_name: str
+    due_at: float  # in the past: it waits for its turn
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    at: float
+    sources: SourceCounts
+    due: int
+    lag_seconds: float  # how long the one waits that has waited longest; 0 when nothing is due
+    in_flight: int
+    next_due_at: float | None
+    today: VisitSums  # since midnight, UTC
+    last_24h: VisitSums
+    outages: list[Outage]
+    last_visits: list[LastVisit]
+    next_visits: list[NextVisit]
+
+
+def read_status(connection: Connection, now: float, longest_lease_seconds: float) -> Status:
+    """How the collection goes. A lease lasts no longer than `longest_lease_seconds`."""
+    next_visits = _next_visits(connection, now)
+    return Status(
+        at=now,
+        sources=count_sources(connection),
+        due=count_due(connection, now),
+        lag_seconds=_lag(connection, now),
+        in_flight=_count_in_flight(connection, now, longest_lease_seconds),
+        next_due_at=next_visits[0].due_at if next_visits else None,
+        today=visits_since(connection, now // DAY * DAY),
+        last_24h=visits_since(connection, now - DAY),
+        outages=read_outages(connection, now),
+        last_visits=_last_visits(connection),
+        next_visits=next_visits,
+    )
+
+
+def count_sources(connection: Connection) -> SourceCounts:
+    """All are counted by the smallest index, the unusual ones by an index that holds no others."""
+    total = active = int(connection.execute(select(func.count()).select_from(sources)).scalar_one())
+    switched_off = paused = retired = needs_attention = 0
+    failing: dict[str, int] = {}
+    column = sources.c
+    kinds = (
+        column.is_deleted,
+        column.schedule_enabled,
+        column.is_active,
+        column.status,
+        column.last_error_kind,
+    )
+    query = select(*kinds, func.count()).where(text(UNUSUAL)).group_by(*kinds)
+    for is_deleted, enabled, is_active, status, error_kind, count in connection.execute(query):
+        if is_deleted:
+            total -= count
+            active -= count
+            continue
+        if error_kind is not None:
+            failing[error_kind] = failing.get(error_kind, 0) + count
+        needs_attention += count if status == "needs_attention" else 0
+        if not enabled:
+            switched_off += count
+        elif status in ("paused", "error"):
+            paused += count
+        elif status == "retired" or not is_active:
+            retired += count
+        else:
+            continue
+        active -= count
+    return SourceCounts(total, active, switched_off, paused, retired, needs_attention, failing)
+
+
+def _lag(connection: Connection, now: float) -> float:
+    """Each lane's first has waited longest in it."""
+    place = sources.c.due_at
+    waits = [0.0]
+    for low, high in ((MANUAL_LANE, NEW_LANE), (NEW_LANE, 0.0), (0.0, now)):
+        first = connection.execute(
+            select(place).where(place >= low, place < high).order_by(place).limit(1)
+        ).scalar()
+        if first is not None:
+            waits.append(now - due_since(first))
+    return max(waits)
+
+
+def _count_in_flight(connection: Connection, now: float, longest_lease_seconds: float) -> int:
+    # A source that is being visited stands in line where its lease ends.
+    place = sources.c.due_at
+    query = select(func.count()).where(
+        place > now, place <= now + longest_lease_seconds, sources.c.lease_until > now
+    )
+    return connection.execute(query).scalar_one()
+
+
+def _last_visits(connection: Connection) -> list[LastVisit]:
+    record = collection_records.c
+    newest = (
+        select(record.source_id, record.started_at, record.status, record.items_new, record.error_message)
+        .order_by(record.started_at.desc())
+        .limit(LISTED)
+        .subquery()
+    )
+    query = (
+        select(newest.c.source_id, sources.c.name, *list(newest.c)[1:])
+        .join_from(newest, sources, sources.c.id == newest.c.source_id)
+        .order_by(newest.c.started_at.desc())
+    )
+    return [LastVisit(*row) for row in connection.execute(query)]
+
+
+def _next_visits(connection: Connection, now: float) -> list[NextVisit]:
+    query = (
+        select(sources.c.id, sources.c.name, sources.c.due_at)
+        .where(sources.c.due_at.is_not(None))
+        .where(sources.c.lease_until.is_(None) | (sources.c.lease_until <= now))
+        .order_by(sources.c.due_at)
+        .limit(LISTED)
+    )
+    return [NextVisit(row[0], row[1], due_since(row[2])) for row in connection.execute(query)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +178,9 @@ class Overview:
 
 
 def read_overview(connection: Connection, now: float, minutes: int = 60) -> Overview:
-    live = ~sources.c.is_deleted
-    total, failing, due = connection.execute(
-        select(
-            func.count(),
-            func.count().filter(sources.c.consecutive_failures > 0),
-            func.count().filter(sources.c.due_at <= now),
-        )
-        .select_from(sources)
-        .where(live)
-    ).one()
-    records = collection_records.c
-    visits, failed, unchanged, new = connection.execute(
-        select(
-            func.count(),
-            func.count().filter(records.status == "failed"),
-            func.count().filter(records.status == "unchanged"),
-            func.coalesce(func.sum(records.items_new), 0),
-        ).where(records.started_at > now - RECENT_SECONDS)
-    ).one()
+    """What the dashboard opens with."""
+    counts = count_sources(connection)
+    recent = visits_since(connection, now - RECENT_SECONDS)
     minute = cast(func.floor((now - items.c.item_at) / 60), Integer)
     activity = [0] * minutes
     for age, count in connection.execute(
@@ -53,12 +189,12 @@ def read_overview(connection: Connection, now: float, minutes: int = 60) -> Over
         if 0 <= age < minutes:
             activity[minutes - 1 - age] = count
     return Overview(
-        sources=total,
-        failing=failing,
-        due=due,
-        visits=visits,
-        visits_failed=failed,
-        visits_unchanged=unchanged,
-        items_new=new,
+        sources=counts.total,
+        failing=sum(counts.failing.values()),
+        due=count_due(connection, now),
+        visits=recent.total,
+        visits_failed=recent.failed,
+        visits_unchanged=recent.visits.get("unchanged", 0),
+        items_new=recent.items_new,
         activity=tuple(activity),
     )

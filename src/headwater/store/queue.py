@@ -8,16 +8,17 @@ Nothing here decides anything about a visit: what to write arrives ready-made in
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Select, func, select
 
 from headwater.model import Source, Visit
-from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
+from headwater.store.bulk import insert_rows, is_sqlite, run_by, select_by, storable, update_rows
 from headwater.store.items import ItemChange, write_items
 from headwater.store.memory import write_memories
+from headwater.store.notify import announce
 from headwater.store.sources import hints_to_json, move_source, place_in_line, source_from_row
 from headwater.store.stats import read_stats, write_stats
 from headwater.store.tables import collection_records, sources
@@ -64,22 +65,19 @@ def _lease(connection: Connection, query: Select[Any], lease_until: float) -> li
     if not is_sqlite(connection):
         query = query.with_for_update(skip_locked=True)
     rows = connection.execute(query).all()
+    ids = [row[0] for row in rows]
     # `due_at` moves even for a source that is out of line (asked for by hand); settling takes it out again.
-    update_rows(
+    run_by(
         connection,
-        sources,
-        ("id",),
-        ("lease_no", "lease_until", "due_at"),
-        [(row.lease_no + 1, lease_until, lease_until, row.id) for row in rows],
+        "UPDATE sources SET lease_no = lease_no + 1, lease_until = ?, due_at = ? WHERE id {values}",
+        ids,
+        "bigint",
+        lease_until,
+        lease_until,
     )
-    stats = read_stats(connection, [row.id for row in rows])
+    stats = read_stats(connection, ids)
     return [
-        replace(
-            source_from_row(row),
-            lease_no=row.lease_no + 1,
-            lease_until=lease_until,
-            stats=stats.get(row.id),
-        )
+        source_from_row(row, lease_no=row.lease_no + 1, lease_until=lease_until, stats=stats.get(row[0]))
         for row in rows
     ]
 
@@ -104,6 +102,8 @@ def release(
         later = (due_at or {}).get(source.id)
         rows.append((None, place if place is None or later is None else later, source.id))
     update_rows(connection, sources, ("id",), ("lease_until", "due_at"), rows)
+    if due_at is None:
+        announce(connection)  # they may be due at once, and who gives them back may be going away
 
 
 def next_due_at(connection: Connection) -> float | None:
@@ -118,6 +118,23 @@ def count_due(connection: Connection, now: float) -> int:
     return connection.execute(
         select(func.count()).select_from(sources).where(sources.c.due_at <= now)
     ).scalar_one()
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A source that is due, and where it stands in line."""
+
+    source: Source
+    place: float
+    requested_at: float | None
+
+
+def list_due(connection: Connection, now: float, limit: int | None = None) -> list[Due]:
+    """What a claim would take now, first in line first. Takes nothing."""
+    query = select(sources).where(sources.c.due_at <= now).order_by(sources.c.due_at).limit(limit)
+    return [
+        Due(source_from_row(row), row.due_at, row.refresh_requested_at) for row in connection.execute(query)
+    ]
 
 
 _HOT = (

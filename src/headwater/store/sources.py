@@ -1,7 +1,8 @@
 """Sources: adding, finding, changing. What a visit does to a source is in `store.queue`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -11,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from headwater.errors import ConflictError, FailureKind, InputError, NotFoundError
 from headwater.model import Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
+from headwater.store.notify import announce
 from headwater.store.tables import sources
 
 # Places in the line of due sources, before every planned time (see `place_in_line`).
@@ -39,6 +41,13 @@ def place_in_line(
     if next_fetch_at is None:
         return NEW_LANE + created_at
     return next_fetch_at
+
+
+def due_since(place: float) -> float:
+    """Since when, or from when on, a source at this place in line is due."""
+    if place < NEW_LANE:
+        return place - MANUAL_LANE
+    return place - NEW_LANE if place < 0 else place
 
 
 def add_source(
@@ -71,6 +80,7 @@ def add_source(
     except IntegrityError:
         # Somebody else was a moment faster; the transaction is over, so there is no looking who.
         raise ConflictError("{url} is there already", url=url) from None
+    announce(connection)
     return source_from_row(row)
 
 
@@ -118,6 +128,24 @@ def set_schedule_enabled(connection: Connection, source_id: int, enabled: bool, 
     """Pause or resume. A resumed source is due when its plan says, at once if that has passed."""
     source = _lock(connection, source_id)
     _change(connection, source, now, schedule_enabled=enabled)
+    announce(connection)
+    return get_source(connection, source_id)
+
+
+def change_source(connection: Connection, source_id: int, now: float, **values: Any) -> Source:
+    """Write checked values of a source's own columns; `config` as a mapping."""
+    source = _lock(connection, source_id)
+    _change(connection, source, now, **values)
+    return get_source(connection, source_id)
+
+
+def restore_source(connection: Connection, source_id: int, now: float) -> Source:
+    """Bring a removed source back, with all it has seen. InputError if another lives at its address by now."""
+    row = connection.execute(select(sources).where(sources.c.id == source_id)).first()
+    if row is None or not row.is_deleted:
+        return get_source(connection, source_id)
+    refuse_duplicate(connection, row.type, row.url)
+    _change(connection, source_from_row(row), now, is_deleted=False)
     return get_source(connection, source_id)
 
 
@@ -144,6 +172,7 @@ def request_refresh(connection: Connection, source_ids: Iterable[int] | None, no
         .where(sources.c.id.in_(chosen))
         .values(refresh_requested_at=now, due_at=case((in_flight, sources.c.due_at), else_=MANUAL_LANE + now))
     )
+    announce(connection)
     return result.rowcount
 
 
@@ -181,6 +210,8 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
     )
     if due_at is not None and source.lease_until is not None and source.lease_until > now:
         due_at = source.lease_until
+    if "config" in values:
+        values["config"] = orjson.dumps(values["config"]).decode()
     connection.execute(
         sources.update().where(sources.c.id == source.id).values(**values, due_at=due_at, updated_at=now)
     )
@@ -204,38 +235,41 @@ def _hints_from_json(text: str) -> Hints:
     return Hints(**values)
 
 
-def source_from_row(row: Row[Any]) -> Source:
-    """A row of `sources` as the rest of Headwater knows it."""
+def _picking(*names: str) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """Takes these columns out of a row of `sources` at one stroke: one by one by name is three times as slow."""
+    places = {column.name: place for place, column in enumerate(sources.c)}
+    return itemgetter(*(places[name] for name in names))
+
+
+_SAME = (  # fields of a Source that are columns as they are
+    *("id", "name", "type", "url", "policy", "pipeline_template_id", "folder", "moved_to", "moved_count"),
+    *("status", "created_at", "next_fetch_at", "policy_state", "last_fetched_at", "last_entry_at"),
+    *("fetch_count", "hit_count", "fetch_error_count", "consecutive_failures", "last_error"),
+    *("lease_no", "lease_until"),
+)
+_same = _picking(*_SAME)
+_metadata = _picking("title", "description", "site_url", "language", "icon_url")
+_validators = _picking("etag", "last_modified", "body_hash")
+_converted = _picking(
+    *("config", "is_active", "schedule_enabled", "is_deleted", "plan_reason", "hints", "last_error_kind")
+)
+
+
+def source_from_row(row: Row[Any], **instead: Any) -> Source:
+    """A row of `sources` as the rest of Headwater knows it, but for the fields given `instead`."""
+    values = tuple(row)
+    config, is_active, schedule_enabled, is_deleted, reason, hints, error_kind = _converted(values)
+    fields = dict(zip(_SAME, _same(values), strict=True))
+    fields.update(instead)
     return Source(
-        id=row.id,
-        name=row.name,
-        type=row.type,
-        url=row.url,
-        config=orjson.loads(row.config),
-        is_active=bool(row.is_active),
-        schedule_enabled=bool(row.schedule_enabled),
-        is_deleted=bool(row.is_deleted),
-        policy=row.policy,
-        pipeline_template_id=row.pipeline_template_id,
-        folder=row.folder,
-        metadata=SourceMetadata(row.title, row.description, row.site_url, row.language, row.icon_url),
-        validators=Validators(row.etag, row.last_modified, row.body_hash),
-        moved_to=row.moved_to,
-        moved_count=row.moved_count,
-        status=row.status,
-        created_at=row.created_at,
-        next_fetch_at=row.next_fetch_at,
-        plan_reason=orjson.loads(row.plan_reason),
-        policy_state=row.policy_state,
-        hints=_hints_from_json(row.hints),
-        last_fetched_at=row.last_fetched_at,
-        last_entry_at=row.last_entry_at,
-        fetch_count=row.fetch_count,
-        hit_count=row.hit_count,
-        fetch_error_count=row.fetch_error_count,
-        consecutive_failures=row.consecutive_failures,
-        last_error=row.last_error,
-        last_error_kind=FailureKind(row.last_error_kind) if row.last_error_kind else None,
-        lease_no=row.lease_no,
-        lease_until=row.lease_until,
+        **fields,
+        config=orjson.loads(config) if config != "{}" else {},
+        is_active=bool(is_active),
+        schedule_enabled=bool(schedule_enabled),
+        is_deleted=bool(is_deleted),
+        metadata=SourceMetadata(*_metadata(values)),
+        validators=Validators(*_validators(values)),
+        plan_reason=orjson.loads(reason),
+        hints=_hints_from_json(hints),
+        last_error_kind=FailureKind(error_kind) if error_kind else None,
     )

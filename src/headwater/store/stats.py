@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection
@@ -11,6 +12,7 @@ from headwater.store.bulk import insert_rows, select_by, storable
 from headwater.store.tables import source_stats
 
 _STATS = tuple(field.name for field in fields(SourceStats))
+_DEFAULTS: tuple[Any, ...] = tuple(field.default for field in fields(SourceStats))
 _COLUMNS = ("source_id", "source_type", *_STATS)
 _ON_CONFLICT = "ON CONFLICT (source_id) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in _COLUMNS[1:]
@@ -29,8 +31,7 @@ def read_stats(connection: Connection, source_ids: Sequence[int]) -> dict[int, S
 
 
 def _stats_from(values: Sequence[Any]) -> SourceStats:
-    given = {name: value for name, value in zip(_STATS, values, strict=True) if value is not None}
-    return SourceStats(**given)
+    return SourceStats(*[_DEFAULTS[place] if value is None else value for place, value in enumerate(values)])
 
 
 def write_stats(connection: Connection, sources: Sequence[Source]) -> None:
@@ -44,8 +45,12 @@ def write_stats(connection: Connection, sources: Sequence[Source]) -> None:
     )
 
 
+_values = attrgetter(*_STATS)
+_LAST_ERROR = _STATS.index("last_error")
+
+
 def _row(source: Source, stats: SourceStats) -> tuple[Any, ...]:
     kind = "rss" if source.type.startswith("rss.") else "custom"
-    values = [getattr(stats, name) for name in _STATS]
-    values[_STATS.index("last_error")] = storable(stats.last_error)
+    values = list(_values(stats))
+    values[_LAST_ERROR] = storable(stats.last_error)
     return (str(source.id), kind, *values)

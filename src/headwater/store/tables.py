@@ -122,6 +122,20 @@ Index(
     sqlite_where=text("NOT is_deleted"),
     postgresql_where=text("NOT is_deleted"),
 )
+# Few are out of the ordinary, so that counting those and all together counts every kind.
+UNUSUAL = (
+    "is_deleted OR NOT schedule_enabled OR NOT is_active OR status <> 'ok' OR last_error_kind IS NOT NULL"
+)
+Index(
+    "ix_sources_unusual",
+    sources.c.is_deleted,
+    sources.c.schedule_enabled,
+    sources.c.is_active,
+    sources.c.status,
+    sources.c.last_error_kind,
+    sqlite_where=text(UNUSUAL),
+    postgresql_where=text(UNUSUAL),
+)
 
 source_memories = Table(
     "source_memories",
@@ -231,6 +245,20 @@ collection_records = Table(
     UniqueConstraint("source_id", "lease_no"),
 )
 Index("ix_collection_records_started_at", collection_records.c.started_at)
+
+collection_hours = Table(
+    "collection_hours",  # the visit records of each hour added up, by how they ended
+    metadata,
+    Column("hour_at", Seconds, primary_key=True),
+    Column("status", Text, primary_key=True),
+    Column("error_kind", Text, primary_key=True),  # empty for none
+    _column("visits", Id, "0"),
+    _column("items_found", Id, "0"),
+    _column("items_new", Id, "0"),
+    _column("items_updated", Id, "0"),
+    _column("requests", Id, "0"),
+    _column("bytes_received", Id, "0"),
+)
 
 site_states = Table(
     "site_states",

@@ -111,7 +111,7 @@ async def serve(
                 stopped.set()
 
             with stopping_on_signals(stop):
-                app = create_app(store, settings)
+                app = create_app(store, settings, clock=engine.clock)
                 serving = asyncio.create_task(serve_app(app, listener, stopped))
                 collecting = asyncio.create_task(engine.run())
                 on_ready(address_of(listener))

@@ -5,6 +5,8 @@ a function with an `InAction` argument: its fields are in `action.form`, and it 
 """
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote, unquote, urlencode
@@ -160,19 +162,22 @@ async def open_page(request: Request, context: InContext) -> Page:
     return Page(request, context, sessions, await sessions.visitor(request), page_language(request))
 
 
-async def read_action(page: Annotated[Page, Depends(read_page)]) -> Action:
-    return await _action(page)
+async def read_action(page: Annotated[Page, Depends(read_page)]) -> AsyncIterator[Action]:
+    async with _action(page) as action:
+        yield action
 
 
-async def open_action(page: Annotated[Page, Depends(open_page)]) -> Action:
-    return await _action(page)
+async def open_action(page: Annotated[Page, Depends(open_page)]) -> AsyncIterator[Action]:
+    async with _action(page) as action:
+        yield action
 
 
-async def _action(page: Page) -> Action:
-    form = await page.request.form(max_files=4, max_fields=10_000)
-    token = form.get("form_token", "")
-    await page.sessions.check_form(page.request, page.visitor, token if isinstance(token, str) else "")
-    return Action(page, form)
+@asynccontextmanager
+async def _action(page: Page) -> AsyncIterator[Action]:
+    async with page.request.form(max_files=4, max_fields=10_000) as form:
+        token = form.get("form_token", "")
+        await page.sessions.check_form(page.request, page.visitor, token if isinstance(token, str) else "")
+        yield Action(page, form)
 
 
 InPage = Annotated[Page, Depends(read_page)]

@@ -23,6 +23,15 @@ for (const part of document.querySelectorAll("[data-live]")) {
   setTimeout(renew, every);
 }
 
+// A part with data-load is fetched once, after the page is there.
+for (const part of document.querySelectorAll("[data-load]")) {
+  fetch(part.dataset.load, { credentials: "same-origin", redirect: "error" })
+    .then(async (answer) => {
+      if (answer.ok) part.innerHTML = await answer.text();
+    })
+    .catch(() => part.classList.add("stale"));
+}
+
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
   if (question && !window.confirm(question)) event.preventDefault();

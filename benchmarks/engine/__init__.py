@@ -1,0 +1,1 @@
+"""What collecting costs, against a bare client and another feed reader in the same run."""

@@ -1,0 +1,192 @@
+"""What collecting costs: `make bench-engine`, on SQLite and on PostgreSQL.
+
+CPU seconds (user and system) per 1,000 visits of Headwater's whole process, in three phases: first visits (200,
+parse, store every item), all unchanged (304), and a tenth of the feeds changed. Beside it, in the same run, the bare
+aiohttp client on the same event loop, which makes the same requests and does nothing with the answers, and `reader`.
+What a PostgreSQL server spends is a process tree of its own: it is shown, and not part of Headwater's figure.
+
+Then the cost of a claim of 100 among few and among very many sources, and the peak memory of a large fleet. Ratios
+are what to read: the absolute figures are this machine's. Exit status 1 when a target is missed.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from tests.databases import postgres_server
+
+from benchmarks.engine.contenders import Contender, bare, contender, headwater, reader
+from benchmarks.engine.databases import new_database, server_clock
+from benchmarks.engine.origin import feed_url, publish, serving
+from benchmarks.engine.scale import CLAIM, claim_costs, fill, peak_memory
+from headwater.store.database import Store
+
+ITEMS = 20
+KINDS = ("SQLite", "PostgreSQL")
+PHASES = ("first visit", "all 304", "10 % changed")
+MOST_OF_BARE = {"all 304": 2.5}
+LEAST_OF_READER = {"first visit": 10.0, "all 304": 6.0, "10 % changed": 8.0}
+
+
+@dataclass
+class Costs:
+    """CPU seconds per 1,000 visits, by phase, each round's."""
+
+    name: str
+    visits: int
+    by_phase: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, phase: str, seconds: float) -> None:
+        self.by_phase.setdefault(phase, []).append(seconds * 1000 / self.visits)
+
+    def of(self, phase: str) -> float:
+        return median(self.by_phase[phase])
+
+
+class Verdict:
+    """Counts the targets that were missed while telling them all."""
+
+    def __init__(self) -> None:
+        self.missed = 0
+
+    def tell(
+        self, what: str, figure: float, unit: str, *, most: float | None = None, least: float | None = None
+    ) -> None:
+        target = f"at most {most:g}{unit}" if most is not None else f"at least {least:g}{unit}"
+        met = (most is None or figure <= most) and (least is None or figure >= least)
+        self.missed += not met
+        print(f"  {what:58}{figure:8.2f}{unit:3}  {target:16} {'met' if met else 'MISSED'}")
+
+
+def measure_visits(options: argparse.Namespace, server_url: str, directory: Path, verdict: Verdict) -> None:
+    with serving(options.sources, ITEMS) as port, ExitStack() as stack:
+        urls = [feed_url(port, number, options.sources) for number in range(options.sources)]
+        few = urls[: options.reader_sources]
+        contenders: list[tuple[Costs, Contender, Callable[[], float]]] = []
+
+        def enter(name: str, kind: str, count: int, *what: object) -> None:
+            costs, clock = Costs(name, count), server_clock(kind, server_url)
+            contenders.append((costs, stack.enter_context(contender(*what)), clock))  # type: ignore[arg-type]
+
+        enter("bare aiohttp", "SQLite", len(urls), bare, urls, options.at_once, True)
+        enter("bare aiohttp, asyncio's loop", "SQLite", len(urls), bare, urls, options.at_once, False)
+        for kind in options.databases:
+            database = stack.enter_context(new_database(kind, directory, server_url))
+            enter(f"headwater, {kind}", kind, len(urls), headwater, database, urls, options.at_once)
+        if few:
+            enter("reader", "SQLite", len(few), reader, str(directory / "reader.db"), few)
+
+        servers = {
+            costs.name: Costs(f"({costs.name}: the server)", costs.visits) for costs, _, _ in contenders
+        }
+
+        def visit(phase: str) -> None:
+            for costs, there, clock in contenders:  # in turns, so that a busy moment is everybody's
+                before = clock()
+                costs.add(phase, there.visit())
+                servers[costs.name].add(phase, clock() - before)
+
+        visit("first visit")
+        for _ in range(options.rounds):
+            visit("all 304")
+        for _ in range(options.rounds):
+            publish(port)
+            visit("10 % changed")
+
+    all_costs = {costs.name: costs for costs, _, _ in contenders}
+    print(
+        f"\nCPU seconds per 1,000 visits, {options.sources} feeds of {ITEMS} items, {options.at_once} at once"
+    )
+    print(f"  {'':34}" + "".join(f"{phase:>15}" for phase in PHASES))
+    for costs in (*all_costs.values(), *(servers[name] for name in all_costs if name.endswith("PostgreSQL"))):
+        print(f"  {costs.name:34}" + "".join(f"{costs.of(phase):15.3f}" for phase in PHASES))
+    print()
+    for kind in options.databases:
+        ours = all_costs[f"headwater, {kind}"]
+        for phase, most in MOST_OF_BARE.items():
+            ratio = median(
+                mine / theirs
+                for mine, theirs in zip(
+                    ours.by_phase[phase], all_costs["bare aiohttp"].by_phase[phase], strict=True
+                )
+            )
+            verdict.tell(f"{kind}: {phase}, times the bare client's", ratio, "×", most=most)
+        if few:
+            for phase, least in LEAST_OF_READER.items():
+                ratio = all_costs["reader"].of(phase) / ours.of(phase)
+                verdict.tell(f"{kind}: {phase}, times less than reader's", ratio, "×", least=least)
+
+
+def measure_claims(options: argparse.Namespace, server_url: str, directory: Path, verdict: Verdict) -> None:
+    print(f"\nCPU milliseconds of one claim of {CLAIM}, the server's included")
+    for kind in options.databases:
+        with ExitStack() as stack:
+            stores = []
+            for count in (options.few, options.many):
+                database = stack.enter_context(new_database(kind, directory, server_url))
+                stores.append(stack.enter_context(Store.open(database)))
+                fill(
+                    stores[-1],
+                    count,
+                    url="'http://host' || n || '.example/feed'",
+                    etag="'\"0123456789abcdef\"'",
+                )
+            few, many = claim_costs(stores, options.claims, server_clock(kind, server_url))
+        print(f"  {kind:12}among {options.few:>9,}: {few:.2f}   among {options.many:>9,}: {many:.2f}")
+        verdict.tell(f"{kind}: among many, times among few", many / few, "×", most=1.3)
+
+
+def measure_memory(options: argparse.Namespace, server_url: str, directory: Path, verdict: Verdict) -> None:
+    print(
+        f"\nPeak memory of a fresh process, {options.fleet:,} sources on hosts of their own, 200 at once,"
+        f" after {options.fleet_visits:,} visits"
+    )
+    feeds = 1000
+    with serving(feeds, ITEMS) as port:
+        for kind in options.databases:
+            with new_database(kind, directory, server_url) as database:
+                peak, before, pace = peak_memory(
+                    database, port, feeds, options.fleet, options.fleet_visits, 200
+                )
+            print(f"  {kind:12}{before:.0f} MB before the first visit; {pace:.0f} visits/s")
+            verdict.tell(f"{kind}: peak memory", peak, " MB", most=250)
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    arguments.add_argument("--sources", type=int, default=1000, help="feeds to visit")
+    arguments.add_argument(
+        "--reader-sources", type=int, default=150, help="feeds that reader visits; 0: none"
+    )
+    arguments.add_argument(
+        "--rounds", type=int, default=5, help="of every phase but the first; the median counts"
+    )
+    arguments.add_argument(
+        "--at-once", type=int, default=50, help="visits at once, ours and the bare client's"
+    )
+    arguments.add_argument("--databases", nargs="+", choices=KINDS, default=KINDS)
+    arguments.add_argument("--few", type=int, default=10_000, help="sources among which to claim")
+    arguments.add_argument("--many", type=int, default=1_000_000, help="sources among which to claim")
+    arguments.add_argument("--claims", type=int, default=8, help="tens of claims")
+    arguments.add_argument("--fleet", type=int, default=100_000, help="sources, to see the memory they take")
+    arguments.add_argument("--fleet-visits", type=int, default=10_000, help="visits to the fleet")
+    arguments.add_argument("--only", choices=tuple(_PARTS), help="one part of it")
+    options = arguments.parse_args()
+    verdict = Verdict()
+    with postgres_server() as server_url, tempfile.TemporaryDirectory() as directory:
+        for name, measure in _PARTS.items():
+            if options.only in (None, name):
+                measure(options, server_url, Path(directory), verdict)
+    print("\nevery target met" if not verdict.missed else f"\n{verdict.missed} targets MISSED")
+    return int(verdict.missed > 0)
+
+
+_PARTS = {"visits": measure_visits, "claims": measure_claims, "memory": measure_memory}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,216 @@
+"""Who is measured: Headwater, the bare client, and `reader`, each in a process of its own that is told to visit.
+
+A visit round answers with the CPU seconds (user and system, all threads and child processes) it took. Starting,
+importing, opening databases and adding feeds are outside of it, for all alike: each contender visits one feed
+before it says that it is ready.
+"""
+
+import asyncio
+import multiprocessing
+import multiprocessing.connection
+import resource
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+Pipe = multiprocessing.connection.Connection
+
+
+def cpu_seconds() -> float:
+    """Of this process, its threads, and its children that have ended."""
+    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def peak_megabytes() -> float:
+    """The most memory this process has had; of a fresh process, unlike what getrusage answers."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("no VmHWM in /proc/self/status")
+
+
+class Contender:
+    """The other end of a contender's process."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self.ready: Any = pipe.recv()
+
+    def visit(self) -> float:
+        """Visit every feed once; the CPU seconds that took."""
+        self._pipe.send("visit")
+        seconds: float = self._pipe.recv()
+        return seconds
+
+
+@contextmanager
+def contender(target: Callable[..., None], *args: object) -> Iterator[Contender]:
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=target, args=(there, *args), daemon=True)
+    process.start()
+    there.close()
+    try:
+        yield Contender(here)
+    finally:
+        here.close()
+        process.join(30)
+        process.kill()
+
+
+async def _obey(pipe: Pipe, visit: Callable[[], Awaitable[None]], prepare: Callable[[], None]) -> None:
+    pipe.send("ready")
+    while await _next_order(pipe):
+        prepare()
+        began = cpu_seconds()
+        await visit()
+        pipe.send(cpu_seconds() - began)
+
+
+async def _next_order(pipe: Pipe) -> bool:
+    """Wait without a thread of the pool, which would be one more than the measured program has."""
+    loop = asyncio.get_running_loop()
+    came: asyncio.Future[bool] = loop.create_future()
+
+    def wait() -> None:
+        try:
+            pipe.recv()
+            loop.call_soon_threadsafe(came.set_result, True)
+        except EOFError:
+            loop.call_soon_threadsafe(came.set_result, False)
+
+    threading.Thread(target=wait, daemon=True).start()
+    return await came
+
+
+def headwater(pipe: Pipe, database_url: str, urls: list[str], at_once: int) -> None:
+    """Headwater as `headwater collect` runs it. The hosts are few, so politeness is told to let them be."""
+    from headwater.cli.loop import run
+    from headwater.collect.engine import Engine
+    from headwater.config import load_settings
+    from headwater.store.database import Store
+
+    settings = replace(
+        load_settings(directory=Path(tempfile.gettempdir()), environment={}),
+        allow_hosts=("127.0.0.0/8",),
+        collector_concurrency=at_once,
+        host_concurrency=at_once,
+        host_spacing_seconds=0.0,
+    )
+    store = Store.open(database_url)
+
+    async def main() -> None:
+        async with Engine(store, settings) as engine:
+            add_sources(store, urls[:1])
+            await engine.collect_due()
+            add_sources(store, urls[1:])
+
+            async def visit() -> None:
+                before = engine.tally.visits
+                await engine.collect_due()
+                assert engine.tally.visits - before == len(urls), engine.tally
+                assert not engine.tally.failed, engine.tally.failures[:3]
+
+            await _obey(pipe, visit, lambda: make_due(store))
+
+    run(main())
+    store.close()
+
+
+def add_sources(store: Any, urls: list[str]) -> None:
+    from headwater.model import url_key
+    from headwater.store.bulk import insert_rows
+    from headwater.store.sources import NEW_LANE
+    from headwater.store.tables import sources
+
+    now = time.time()
+    with store.writing() as connection:
+        insert_rows(
+            connection,
+            sources,
+            ("name", "type", "url", "url_key", "due_at", "created_at", "updated_at"),
+            [(url, "rss.feed", url, url_key(url), NEW_LANE + now, now, now) for url in urls],
+        )
+
+
+def make_due(store: Any) -> None:
+    """Whoever has been visited is due again, as if its planned time had come."""
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE sources SET due_at = 1.0 WHERE last_fetched_at IS NOT NULL")
+
+
+def bare(pipe: Pipe, urls: list[str], at_once: int, on_our_loop: bool) -> None:
+    """aiohttp and nothing else: conditional requests, bodies read, validators kept in a dictionary.
+
+    On the loop that Headwater runs on, or on asyncio's own, which is what a script gets that asks for nothing.
+    """
+    from headwater.cli import loop
+
+    run = loop.run if on_our_loop else asyncio.run
+
+    known: dict[str, dict[str, str]] = {}
+
+    async def main() -> None:
+        timeout = aiohttp.ClientTimeout(total=60, connect=15, sock_read=30)
+        async with aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), timeout=timeout, headers={"User-Agent": "bare"}
+        ) as session:
+
+            async def get(url: str) -> None:
+                async with session.get(url, headers=known.get(url)) as answer:
+                    if answer.status != 304:
+                        await answer.read()
+                        known[url] = {
+                            "If-None-Match": answer.headers["ETag"],
+                            "If-Modified-Since": answer.headers["Last-Modified"],
+                        }
+
+            async def visit() -> None:
+                left = iter(urls)
+
+                async def worker() -> None:
+                    for url in left:
+                        await get(url)
+
+                await asyncio.gather(*(worker() for _ in range(at_once)))
+
+            await get(urls[0])
+            await _obey(pipe, visit, lambda: None)
+
+    run(main())
+
+
+def reader(pipe: Pipe, path: str, urls: list[str]) -> None:
+    """The `reader` library with its defaults: one worker, SQLite, feedparser."""
+    import sys
+    import warnings
+
+    import feedparser_sgmllib
+
+    warnings.simplefilter("ignore")
+    sys.modules["sgmllib"] = (
+        feedparser_sgmllib  # the same module, under the name reader's own feedparser knows
+    )
+    from reader import make_reader
+
+    feeds = make_reader(path)
+    feeds.add_feed(urls[0])
+    feeds.update_feeds()
+    for url in urls[1:]:
+        feeds.add_feed(url)
+    pipe.send("ready")
+    while True:
+        try:
+            pipe.recv()
+        except EOFError:
+            return
+        began = cpu_seconds()
+        feeds.update_feeds(scheduled=False)
+        pipe.send(cpu_seconds() - began)

@@ -1,0 +1,23 @@
+"""The event loop that everything asynchronous runs on: uvloop where there is one, for half the cost of asyncio's."""
+
+import asyncio
+import gc
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+GARBAGE_AFTER = 20_000  # objects more than before: a few megabytes at most
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run `main` to its end on a loop of its own."""
+    # A visit leaves no cycles behind, so looking for them after every few hundred objects is a tenth of its cost;
+    # and what is loaded by now stays, so it need not be looked at again.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER)
+    try:
+        import uvloop
+    except ImportError:  # there is none for Windows
+        return asyncio.run(main)
+    return uvloop.run(main)

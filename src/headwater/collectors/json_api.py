@@ -1,0 +1,323 @@
+"""`api.json`: any JSON API, its items found and read by JMESPath expressions.
+
+Pages are asked for until there are enough items or one is known, so an API must list its newest first. Query
+parameters and headers may hold secrets, best as references (`${NAME}`): no error and no item shows their values.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final, Literal, Self
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from jmespath.parser import ParsedResult
+from pydantic import Field, field_validator, model_validator
+
+from headwater.collectors.answer import changed_structure, read_json, text_of
+from headwater.collectors.base import (
+    SECRET,
+    Collector,
+    Errand,
+    Harvest,
+    StructuredConfig,
+    is_secret,
+    request_for,
+)
+from headwater.collectors.secrets import spellings
+from headwater.errors import FailureKind, ParseError, VisitError
+from headwater.fetch.message import NO_VALIDATORS, Response
+from headwater.formats.dates import LAST_YEAR, parse_date
+from headwater.formats.entry import Entry, Person, to_item
+from headwater.model import Item
+
+LAST_SECOND = datetime(LAST_YEAR, 1, 1, tzinfo=UTC).timestamp()
+BIG_BYTES = 64_000  # read off the event loop from here on
+EXPRESSIONS: Final = (
+    *(
+        "items",
+        "id",
+        "title",
+        "url",
+        "date",
+        "updated",
+        "author",
+        "summary",
+        "content",
+        "image",
+        "categories",
+    ),
+    "cursor",
+)
+_TELLING: Final = (
+    "id",
+    "title",
+    "url",
+    "date",
+)  # one of these missing from all items means the mapping is wrong
+
+
+def _expression(description: str, default: str | None = None) -> Any:
+    return Field(default=default, max_length=1000, description=description)
+
+
+class JsonApiConfig(StructuredConfig):
+    items: str = _expression("Where the list of items is; @ when the whole answer is the list.", "@")
+    id: str | None = _expression("Of an item: what tells it from the others. Without it, its address does.")
+    title: str | None = _expression("Of an item: its title.")
+    url: str | None = _expression("Of an item: its address; a relative one is completed.")
+    date: str | None = _expression(
+        "Of an item: when it was published (ISO 8601, RFC 822, or seconds or milliseconds since 1970)."
+    )
+    updated: str | None = _expression("Of an item: when it was last changed, in the same forms.")
+    author: str | None = _expression("Of an item: who wrote it.")
+    summary: str | None = _expression("Of an item: a short text, as HTML.")
+    content: str | None = _expression("Of an item: the whole text, as HTML.")
+    image: str | None = _expression("Of an item: the address of a picture.")
+    categories: str | None = _expression("Of an item: its categories, a list of texts or one text.")
+    params: dict[str, str] = Field(
+        default_factory=dict, description="Query parameters to add to the address.", json_schema_extra=SECRET
+    )
+    pagination: Literal["none", "page", "offset", "cursor"] = Field(
+        default="none",
+        description="How to ask for more: by the page's number, by how many items to skip, or with a cursor from"
+        " the answer.",
+    )
+    page_param: str | None = Field(
+        default=None, description="The query parameter for it; without it page, offset or cursor."
+    )
+    first_page: int = Field(default=1, ge=0, le=1, description="The number of the first page.")
+    cursor: str | None = _expression(
+        "Of the answer: what to ask the next page with, or the next page's address."
+    )
+    limit: int = Field(default=100, ge=1, le=5_000, description="How many items at most in one visit.")
+    max_pages: int = Field(default=5, ge=1, le=50, description="How many pages at most in one visit.")
+
+    @field_validator(*EXPRESSIONS)
+    @classmethod
+    def _compiles(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                compiled(value)
+            except JMESPathError as error:
+                raise ValueError(f"not a JMESPath expression: {' '.join(str(error).split())[:200]}") from None
+        return value
+
+    @model_validator(mode="after")
+    def _says_enough(self) -> Self:
+        if not (self.id or self.title or self.url):
+            raise ValueError("set at least one of id, title and url, or items cannot be told apart")
+        if (self.pagination == "cursor") != (self.cursor is not None):
+            raise ValueError("pagination=cursor and cursor need each other")
+        return self
+
+
+class JsonApiCollector(Collector):
+    config_model = JsonApiConfig
+
+    async def collect(self, errand: Errand) -> Harvest:
+        hidden = _spellings_to_hide(errand)
+        if not hidden:
+            return await _collect(errand)
+        try:
+            harvest = await _collect(errand)
+        except VisitError as error:
+            raise error.with_values(lambda value: _hide(value, hidden)) from None
+        items = tuple(_hide_in_item(item, hidden) for item in harvest.items)
+        # An address that it moved to may have a secret in its query.
+        return replace(
+            harvest, items=items, permanent_url=None if errand.config.params else harvest.permanent_url
+        )
+
+
+async def _collect(errand: Errand) -> Harvest:
+    config: JsonApiConfig = errand.config
+    address: str | None = with_params(errand.source.url, config.params)
+    first: Response | None = None
+    items: dict[str, Item] = {}
+    requests = received = pages = count = 0
+    while address is not None:
+        request = replace(request_for(errand.source, config, address), accept="application/json, */*;q=0.1")
+        if first is not None:
+            request = replace(request, validators=NO_VALIDATORS)
+        response = await errand.fetcher.get(request)
+        requests, received = requests + response.requests, received + response.bytes_received
+        if first is None:
+            first = response
+            if response.unchanged:
+                return Harvest.of(response)
+        page, cursor = await _read(response, config)
+        pages, count = pages + 1, count + len(page)
+        before = len(items)
+        items |= {item.external_id: item for item in page if item.external_id not in items}
+        if len(items) == before or len(items) >= config.limit or pages >= config.max_pages:
+            break  # a page without anything new is the end of many APIs, and others begin anew
+        address = next_address(errand.source.url, config, pages, count, cursor)
+        if address is not None and await errand.known([item.external_id for item in page]):
+            break
+    assert first is not None  # noqa: S101 - the loop was entered
+    return replace(
+        Harvest.of(first),
+        items=tuple(items.values())[: config.limit],
+        requests=requests,
+        bytes_received=received,
+    )
+
+
+async def _read(response: Response, config: JsonApiConfig) -> tuple[list[Item], Any]:
+    if len(response.body) < BIG_BYTES:
+        return parse(response, config)
+    return await asyncio.to_thread(parse, response, config)
+
+
+def parse(response: Response, config: JsonApiConfig) -> tuple[list[Item], Any]:
+    """The items of an answer, and the cursor to the next. VisitError names the expression that finds nothing."""
+    data = read_json(response)
+    found = _search("items", config.items, data, response.url)
+    if not isinstance(found, list):
+        raise changed_structure(response.url, f"a list at items = {config.items}")
+    items = list(_read_items(found, config, response.url))
+    cursor = _search("cursor", config.cursor, data, response.url) if config.cursor else None
+    return items, cursor
+
+
+def _read_items(found: list[Any], config: JsonApiConfig, url: str) -> Iterator[Item]:
+    values = [
+        {
+            name: _search(name, expression, each, url)
+            for name in EXPRESSIONS[1:-1]
+            if (expression := getattr(config, name))
+        }
+        for each in found
+        if each is not None
+    ]
+    for name in _TELLING:
+        read = read_moment if name == "date" else text_of
+        if values and getattr(config, name) and all(read(each[name]) is None for each in values):
+            raise changed_structure(url, f"{name} = {getattr(config, name)} in any item")
+    for each in values:
+        text = {name: text_of(value) for name, value in each.items()}
+        if text.get("id") or text.get("url") or text.get("title"):
+            yield to_item(_entry(each, text, url))
+
+
+def _entry(values: dict[str, Any], text: dict[str, str | None], url: str) -> Entry:
+    return Entry(
+        id=text.get("id"),
+        link=urljoin(url, text["url"]) if text.get("url") else None,
+        title=" ".join((text.get("title") or "").split()),
+        authors=tuple(Person(name) for name in texts_of(values.get("author"))),
+        published=read_moment(values.get("date")),
+        updated=read_moment(values.get("updated")),
+        summary=text.get("summary"),
+        content=text.get("content"),
+        image=urljoin(url, text["image"]) if text.get("image") else None,
+        categories=tuple(texts_of(values.get("categories"))),
+    )
+
+
+def read_moment(value: Any) -> datetime | None:
+    """A date in any of the forms APIs have: text, or a number of (milli-, micro-, nano-) seconds since 1970."""
+    if isinstance(value, str):
+        return parse_date(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    seconds = float(value)
+    while 1e11 <= seconds < 1e20:
+        seconds /= 1000
+    return datetime.fromtimestamp(int(seconds), UTC) if 0 < seconds < LAST_SECOND else None
+
+
+def texts_of(value: Any) -> list[str]:
+    """One text, or those of a list."""
+    values = value if isinstance(value, list) else [value]
+    return [text for each in values if (text := text_of(each))]
+
+
+def with_params(url: str, params: dict[str, str]) -> str:
+    """The address with these query parameters, in the place of those it has under the same names."""
+    if not params:
+        return url
+    parts = urlsplit(url)
+    kept = [
+        (name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in params
+    ]
+    return urlunsplit(parts._replace(query=urlencode([*kept, *params.items()])))
+
+
+def next_address(url: str, config: JsonApiConfig, pages: int, count: int, cursor: Any) -> str | None:
+    """The address of the page after `pages` pages with `count` items; None when there is none."""
+    param = config.page_param or config.pagination
+    if config.pagination == "none":
+        return None
+    if config.pagination == "page":
+        return with_params(url, config.params | {param: str(config.first_page + pages)})
+    if config.pagination == "offset":
+        return with_params(url, config.params | {param: str(count)})
+    text = text_of(cursor)
+    if text is None:
+        return None
+    if text.startswith(("http://", "https://", "/")):
+        following = urljoin(url, text)
+        if urlsplit(following)[:2] != urlsplit(url)[:2]:
+            raise ParseError(
+                "the next page is on another host, which is not asked: headers and parameters are for {host} alone",
+                kind=FailureKind.CHANGED_STRUCTURE,
+                host=urlsplit(url).netloc,
+            )
+        return with_params(following, config.params)
+    return with_params(url, config.params | {param: text})
+
+
+@lru_cache(1024)
+def compiled(expression: str) -> ParsedResult:
+    return jmespath.compile(expression)
+
+
+def _search(key: str, expression: str, data: Any, url: str) -> Any:
+    try:
+        return compiled(expression).search(data)
+    except (JMESPathError, TypeError, ValueError, ArithmeticError) as error:
+        raise ParseError(
+            "{url}: the expression {key} = {expression} does not fit the answer: {problem}",
+            kind=FailureKind.CHANGED_STRUCTURE,
+            url=url,
+            key=key,
+            expression=expression,
+            problem=" ".join(str(error).split())[:200],
+        ) from None
+
+
+def _spellings_to_hide(errand: Errand) -> dict[str, str]:
+    """How each parameter stands in an address, and every value that is a secret by its name or by reference."""
+    config: JsonApiConfig = errand.config
+    hidden = {
+        urlencode({name: value}): f"{urlencode({name: ''})}***" for name, value in config.params.items()
+    }
+    stored = errand.source.config
+    for key in ("params", "headers", "cookies"):
+        for name, value in getattr(config, key).items():
+            if is_secret(name) or stored.get(key, {}).get(name) != value:
+                hidden |= dict.fromkeys(spellings(value), "***")
+    for key in ("password", "bearer_token"):
+        hidden |= dict.fromkeys(spellings(getattr(config, key) or ""), "***")
+    return hidden
+
+
+def _hide(text: str, hidden: Mapping[str, str]) -> str:
+    for spelling, shown in hidden.items():
+        text = text.replace(spelling, shown)
+    return text
+
+
+def _hide_in_item(item: Item, hidden: Mapping[str, str]) -> Item:
+    """APIs repeat the parameters of a request in addresses of their answer, a key among them."""
+    return replace(
+        item,
+        external_id=_hide(item.external_id, hidden),
+        url=_hide(item.url, hidden) if item.url else None,
+        image_url=_hide(item.image_url, hidden) if item.image_url else None,
+    )

@@ -1,0 +1,34 @@
+"""`twitter.feed`, `twitter.list` and `twitter.bookmarks`: skipped, unless a bridge turns them into a feed."""
+
+from typing import Any
+
+from pydantic import Field
+
+from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
+from headwater.collectors.feed import harvest_feed
+from headwater.errors import Text
+from headwater.model import Json
+
+
+class TwitterConfig(SourceConfig):
+    bridge_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="The address at which a bridge of yours (Nitter, RSSHub, RSS-Bridge) gives this as a feed.",
+    )
+
+
+class TwitterCollector(Collector):
+    config_model = TwitterConfig
+
+    def locate(self, url: str | None, config: Json) -> tuple[str | None, Json]:
+        return url or config.get("bridge_url"), config
+
+    def why_skipped(self, config: Any) -> Text | None:
+        if config.bridge_url:
+            return None
+        return Text("X has no feed to collect; a bridge_url in their config makes them collectable")
+
+    async def collect(self, errand: Errand) -> Harvest:
+        request = request_for(errand.source, errand.config, errand.config.bridge_url)
+        return await harvest_feed(await errand.fetcher.get(request))

@@ -1,0 +1,180 @@
+"""Sources as a table for people: searched, filtered, sorted, a page at a time; and one source's story."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, Integer, cast, func, or_, select
+
+from headwater.model import Json
+from headwater.store.tables import collection_records, items, sources
+
+DAY_SECONDS = 86_400.0
+RHYTHM_DAYS = 14
+
+State = Literal["ok", "failing", "paused", "off", "due", "removed"]
+STATES: Final[tuple[State, ...]] = ("ok", "failing", "paused", "off", "due", "removed")
+Sort = Literal["name", "-name", "next", "-next", "last", "-last", "errors", "new"]
+SORTS: Final[tuple[Sort, ...]] = ("name", "-name", "next", "-next", "last", "-last", "errors", "new")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFilter:
+    """Which sources are wanted; what is empty does not count."""
+
+    search: str = ""
+    type: str = ""
+    folder: str = ""
+    state: State | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSource:
+    id: int
+    name: str
+    type: str
+    url: str
+    folder: str | None
+    status: str
+    schedule_enabled: bool
+    is_deleted: bool
+    fetch_count: int
+    hit_count: int
+    consecutive_failures: int
+    last_error: str | None
+    last_fetched_at: float | None
+    last_entry_at: float | None
+    next_fetch_at: float | None
+    plan_reason: Json
+
+
+@dataclass(frozen=True, slots=True)
+class VisitRecord:
+    """One visit as the log tells it."""
+
+    started_at: float
+    finished_at: float
+    status: str
+    items_found: int
+    items_new: int
+    items_updated: int
+    http_status: int | None
+    requests: int
+    bytes_received: int
+    error_kind: str | None
+    error_message: str | None
+
+
+_COLUMNS = [sources.c[name] for name in CatalogSource.__dataclass_fields__]
+_ORDERS: dict[Sort, tuple[ColumnElement[object], ...]] = {
+    "name": (func.lower(sources.c.name),),
+    "-name": (func.lower(sources.c.name).desc(),),
+    "next": (sources.c.next_fetch_at.asc().nulls_first(),),
+    "-next": (sources.c.next_fetch_at.desc().nulls_last(),),
+    "last": (sources.c.last_fetched_at.asc().nulls_first(),),
+    "-last": (sources.c.last_fetched_at.desc().nulls_last(),),
+    "errors": (sources.c.consecutive_failures.desc(), sources.c.fetch_error_count.desc()),
+    "new": (sources.c.id.desc(),),
+}
+
+
+def find_sources(
+    connection: Connection,
+    wanted: SourceFilter,
+    *,
+    now: float,
+    sort: Sort = "new",
+    offset: int = 0,
+    limit: int = 50,
+) -> list[CatalogSource]:
+    query = select(*_COLUMNS).where(*_conditions(wanted, now)).order_by(*_ORDERS[sort], sources.c.id)
+    found = []
+    for row in connection.execute(query.offset(offset).limit(limit)):
+        values = row._asdict()
+        found.append(CatalogSource(**{**values, "plan_reason": orjson.loads(values["plan_reason"])}))
+    return found
+
+
+def count_sources(connection: Connection, wanted: SourceFilter, *, now: float) -> int:
+    query = select(func.count()).select_from(sources).where(*_conditions(wanted, now))
+    return int(connection.execute(query).scalar_one())
+
+
+def _conditions(wanted: SourceFilter, now: float) -> list[ColumnElement[bool]]:
+    column = sources.c
+    conditions: list[ColumnElement[bool]] = [
+        column.is_deleted if wanted.state == "removed" else ~column.is_deleted
+    ]
+    if wanted.search:
+        conditions.append(
+            or_(
+                column.name.icontains(wanted.search, autoescape=True),
+                column.url.icontains(wanted.search, autoescape=True),
+            )
+        )
+    if wanted.type:
+        conditions.append(column.type == wanted.type)
+    if wanted.folder:
+        conditions.append(column.folder == wanted.folder)
+    match wanted.state:
+        case "ok":
+            conditions += [column.schedule_enabled, column.consecutive_failures == 0]
+        case "failing":
+            conditions += [column.schedule_enabled, column.consecutive_failures > 0]
+        case "paused":
+            conditions += [column.schedule_enabled, ~column.is_active]
+        case "off":
+            conditions.append(~column.schedule_enabled)
+        case "due":
+            conditions.append(column.due_at <= now)
+    return conditions
+
+
+def daily_counts(connection: Connection, source_ids: Sequence[int], now: float) -> dict[int, list[int]]:
+    """How many items each source published on each of the last days, oldest first."""
+    day = cast(func.floor((now - items.c.item_at) / DAY_SECONDS), Integer)
+    query = (
+        select(items.c.source_id, day, func.count())
+        .where(items.c.source_id.in_(source_ids), items.c.item_at > now - RHYTHM_DAYS * DAY_SECONDS)
+        .group_by(items.c.source_id, day)
+    )
+    counts = {source_id: [0] * RHYTHM_DAYS for source_id in source_ids}
+    for source_id, age, count in connection.execute(query):
+        if 0 <= age < RHYTHM_DAYS:
+            counts[source_id][RHYTHM_DAYS - 1 - age] = count
+    return counts
+
+
+def publication_history(connection: Connection, source_id: int, *, limit: int = 2_000) -> list[float]:
+    """When a source's newest items were published, by its own word, oldest first."""
+    query = (
+        select(items.c.published_at)
+        .where(items.c.source_id == source_id, items.c.published_at.is_not(None), ~items.c.date_invented)
+        .order_by(items.c.item_at.desc())
+        .limit(limit)
+    )
+    return sorted(connection.execute(query).scalars())
+
+
+def last_visits(connection: Connection, source_id: int, *, limit: int = 50) -> list[VisitRecord]:
+    """The newest visits to a source, newest first."""
+    columns = [collection_records.c[name] for name in VisitRecord.__dataclass_fields__]
+    query = (
+        select(*columns)
+        .where(collection_records.c.source_id == source_id)
+        .order_by(collection_records.c.lease_no.desc())
+        .limit(limit)
+    )
+    return [VisitRecord(*row) for row in connection.execute(query)]
+
+
+def used_types(connection: Connection) -> list[str]:
+    query = select(sources.c.type).where(~sources.c.is_deleted).distinct()
+    return sorted(connection.execute(query).scalars())
+
+
+def existing(connection: Connection, source_ids: Iterable[int]) -> list[int]:
+    """Those of the numbers that are sources, removed ones too."""
+    query = select(sources.c.id).where(sources.c.id.in_(list(source_ids))).order_by(sources.c.id)
+    return list(connection.execute(query).scalars())

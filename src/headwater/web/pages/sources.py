@@ -1,0 +1,324 @@
+"""Sources: the table, adding by pasting an address, one source's page with its story, lists in and out."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse, Response
+from starlette.datastructures import UploadFile
+
+from headwater.collect.adding import add_and_visit, read_new_source, read_url
+from headwater.collect.discovery import discover
+from headwater.collect.editing import Edit, edit_source
+from headwater.collect.lists import export_opml, import_opml
+from headwater.collect.planning import POLICIES
+from headwater.collect.surroundings import make_fetcher, read_surroundings
+from headwater.collectors.base import shown_config
+from headwater.collectors.types import TYPES, config_model_of
+from headwater.errors import HeadwaterError, InputError
+from headwater.model import Plan, Source
+from headwater.schedule.explain import explain_plan
+from headwater.simulate.engine import Conditions
+from headwater.simulate.what_if import what_if
+from headwater.store.catalog import (
+    STATES,
+    Sort,
+    SourceFilter,
+    State,
+    count_sources,
+    daily_counts,
+    find_sources,
+    last_visits,
+    publication_history,
+    used_types,
+)
+from headwater.store.listing import list_folders, newest_items
+from headwater.store.selection import Selection
+from headwater.store.sources import (
+    get_source,
+    list_sources,
+    remove_source,
+    request_refresh,
+    restore_source,
+    set_schedule_enabled,
+)
+from headwater.web.chart import heat
+from headwater.web.pages.frame import InAction, InPage, Page
+
+router = APIRouter()
+
+SOURCES_ON_A_PAGE = 50
+LISTED_ITEMS = 20
+PREVIEWED_ITEMS = 5
+LARGEST_LIST_BYTES = 10_000_000
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@router.get("/sources")
+async def sources_page(
+    page: InPage,
+    search: str = "",
+    type: str = "",
+    folder: str = "",
+    state: State | Annotated[str, Query(max_length=0)] = "",
+    sort: Sort = "new",
+    number: Annotated[int, Query(alias="page", ge=1, le=1_000_000)] = 1,
+) -> HTMLResponse:
+    store, now = page.context.store, page.context.clock()
+    wanted = SourceFilter(
+        search.strip(), type, folder, next((each for each in STATES if each == state), None)
+    )
+    total = await store.read(count_sources, wanted, now=now)
+    found = await store.read(
+        find_sources,
+        wanted,
+        now=now,
+        sort=sort,
+        offset=(number - 1) * SOURCES_ON_A_PAGE,
+        limit=SOURCES_ON_A_PAGE,
+    )
+    return await page.show(
+        "sources.html",
+        sources=found,
+        total=total,
+        number=number,
+        last=max(1, -(-total // SOURCES_ON_A_PAGE)),
+        rhythm=await store.read(daily_counts, [source.id for source in found], now),
+        wanted=wanted,
+        sort=sort,
+        states=STATES,
+        types=await store.read(used_types),
+        folders=await store.read(list_folders),
+        why=lambda source: _why(source, page),
+    )
+
+
+@router.get("/sources/add")
+async def add_page(page: InPage, url: str = "", type: str = "rss.feed") -> HTMLResponse:
+    """Paste any address: its feeds are found and shown with some of their items before anything is stored."""
+    page.require("admin")
+    found: list[Any] = []
+    problem = None
+    if url:
+        try:
+            async with make_fetcher(page.context.settings) as fetcher:
+                found = await discover(read_url(url), fetcher)
+        except HeadwaterError as error:
+            problem = error.render(page.language)
+    return await _show_adding(page, url=url, type=type, found=found, problem=problem)
+
+
+@router.post("/sources/add")
+async def add(action: InAction) -> Response:
+    page = action.page
+    page.require("admin")
+    context = page.context
+    url, type_name = action.text("url"), action.text("type") or "rss.feed"
+    try:
+        wanted = read_new_source(
+            url,
+            type_name,
+            _read_config(action.text("config")),
+            action.text("name") or None,
+            action.text("folder") or None,
+        )
+        async with make_fetcher(context.settings) as fetcher:
+            world = await read_surroundings(context.store, context.settings, fetcher)
+            added = await add_and_visit(wanted, world)
+    except HeadwaterError as error:
+        return await _show_adding(
+            page, url=url, type=type_name, found=[], problem=error.render(page.language), status=400
+        )
+    return action.back(f"/sources/{added.id}", page.t("added source {name}", name=added.name))
+
+
+@router.post("/sources/bulk")
+async def bulk(action: InAction) -> Response:
+    """One action on all the sources that were ticked."""
+    page = action.page
+    chosen = action.numbers("source")
+    what = action.text("what")
+    page.require("refresh" if what == "refresh" else "admin")
+    store, now = page.context.store, page.context.clock()
+    if not chosen:
+        return action.back("/sources", page.t("no source was ticked"), bad=True)
+    if what == "refresh":
+        await store.write(request_refresh, chosen, now)
+    elif what in ("pause", "resume"):
+        for source_id in chosen:
+            await store.write(set_schedule_enabled, source_id, what == "resume", now)
+    elif what == "remove":
+        for source_id in chosen:
+            await store.write(remove_source, source_id, now)
+    elif what == "restore":
+        for source_id in chosen:
+            await store.write(restore_source, source_id, now)
+    else:
+        raise InputError("there is no action {name} for sources", name=what)
+    return action.back("/sources", page.t("done for {count} sources", count=len(chosen)))
+
+
+@router.get("/sources/export")
+async def export(page: InPage) -> Response:
+    found = await page.context.store.read(list_sources)
+    document = await asyncio.to_thread(export_opml, found, page.context.clock())
+    return Response(
+        document,
+        media_type="text/x-opml",
+        headers={"Content-Disposition": 'attachment; filename="headwater.opml"'},
+    )
+
+
+@router.post("/sources/import")
+async def import_(action: InAction) -> Response:
+    page = action.page
+    page.require("admin")
+    upload = action.form.get("file")
+    if not isinstance(upload, UploadFile):
+        raise InputError("choose an OPML file first")
+    data = await upload.read(LARGEST_LIST_BYTES + 1)
+    if len(data) > LARGEST_LIST_BYTES:
+        raise InputError("the file is larger than {limit} bytes", limit=LARGEST_LIST_BYTES)
+    report = await asyncio.to_thread(import_opml, page.context.store, data, page.context.clock())
+    return await page.show("imported.html", report=report)
+
+
+@router.get("/sources/{source_id}")
+async def source_page(page: InPage, source_id: int) -> HTMLResponse:
+    return await _show_source(page, source_id)
+
+
+@router.get("/sources/{source_id}/what-if")
+async def what_if_part(page: InPage, source_id: int) -> HTMLResponse:
+    """The source's own history under each policy: worked out when somebody opens it."""
+    context = page.context
+    source = await context.store.read(get_source, source_id)
+    times = await context.store.read(publication_history, source_id)
+    async with make_fetcher(context.settings) as fetcher:
+        planner = (await read_surroundings(context.store, context.settings, fetcher)).planner
+    conditions = Conditions(20, context.settings.min_interval_seconds, context.settings.max_interval_seconds)
+    answers = await asyncio.to_thread(
+        what_if,
+        times,
+        price_seconds=planner.price_seconds,
+        interval_seconds=planner.interval_seconds(source),
+        conditions=conditions,
+        now=context.clock(),
+    )
+    return await page.show("what_if.html", answers=answers, policy=planner.policy_of(source).name)
+
+
+@router.post("/sources/{source_id}/edit")
+async def edit(action: InAction, source_id: int) -> Response:
+    page = action.page
+    page.require("admin")
+    try:
+        changes = Edit(
+            name=action.text("name"),
+            folder=action.text("folder"),
+            policy=action.text("policy"),
+            config=_read_config(action.text("config")),
+        )
+        await page.context.store.write(edit_source, source_id, changes, page.context.clock())
+    except InputError as error:
+        return await _show_source(
+            page, source_id, problem=error.render(page.language), config=action.text("config"), status=400
+        )
+    return action.back(f"/sources/{source_id}", page.t("saved"))
+
+
+@router.post("/sources/{source_id}/{what}")
+async def act(action: InAction, source_id: int, what: str) -> Response:
+    page = action.page
+    page.require("refresh" if what == "refresh" else "admin")
+    store, now = page.context.store, page.context.clock()
+    match what:
+        case "refresh":
+            await store.read(get_source, source_id)
+            await store.write(request_refresh, [source_id], now)
+            notice = page.t("it is visited at once")
+        case "pause" | "resume":
+            await store.write(set_schedule_enabled, source_id, what == "resume", now)
+            notice = page.t("switched on") if what == "resume" else page.t("switched off")
+        case "remove":
+            await store.write(remove_source, source_id, now)
+            return action.back("/sources", page.t("removed; its items stay, and it can be brought back"))
+        case "restore":
+            await store.write(restore_source, source_id, now)
+            notice = page.t("brought back")
+        case _:
+            raise InputError("there is no action {name} for sources", name=what)
+    return action.back(f"/sources/{source_id}", notice)
+
+
+async def _show_source(
+    page: Page, source_id: int, *, problem: str | None = None, config: str | None = None, status: int = 200
+) -> HTMLResponse:
+    store = page.context.store
+    source = await store.read(get_source, source_id)
+    history = await store.read(publication_history, source_id)
+    shown = shown_config(source.config, config_model_of(source.type))
+    return await page.show(
+        "source.html",
+        status=status,
+        source=source,
+        why=_why(source, page),
+        heat=page_heat(history, page) if history else None,
+        visits=await store.read(last_visits, source_id),
+        items=(await store.read(newest_items, Selection(source_ids=(source_id,)), limit=LISTED_ITEMS))[
+            :LISTED_ITEMS
+        ],
+        policies=POLICIES,
+        folders=await store.read(list_folders),
+        config=orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode() if config is None else config,
+        problem=problem,
+    )
+
+
+async def _show_adding(
+    page: Page, *, url: str, type: str, found: list[Any], problem: str | None, status: int = 200
+) -> HTMLResponse:
+    return await page.show(
+        "add.html",
+        status=status,
+        url=url,
+        type=type,
+        types=[each.name for each in TYPES],
+        found=found,
+        problem=problem,
+        folders=await page.context.store.read(list_folders),
+    )
+
+
+def page_heat(history: list[float], page: Page) -> Any:
+    counts = [[0] * 24 for _ in DAYS]
+    for at in history:
+        moment = datetime.fromtimestamp(at, UTC)
+        counts[moment.weekday()][moment.hour] += 1
+
+    return heat(
+        counts,
+        days=[page.t(day) for day in DAYS],
+        title=page.t("When it publishes, by hour (UTC) and weekday"),
+    )
+
+
+def _why(source: Any, page: Page) -> str:
+    if source.next_fetch_at is None:
+        return page.t("it has not been visited yet and is first in line")
+    state = source.policy_state if isinstance(source, Source) else None
+    return explain_plan(Plan(source.next_fetch_at, source.plan_reason), page.language, state=state)
+
+
+def _read_config(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        config = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InputError("the config is not JSON: {problem}", problem=str(error)) from None
+    if not isinstance(config, dict):
+        raise InputError('the config is not a JSON object; write {{"key": "value"}}')
+    return config

@@ -1,0 +1,16 @@
+"""The event loop of the commands."""
+
+import subprocess
+import sys
+
+
+def test_it_runs_on_uvloop_where_there_is_one() -> None:
+    # In a process of its own, for it also sets how often garbage is looked for.
+    code = (
+        "import asyncio\n"
+        "from headwater.cli.loop import run\n"
+        "async def kind(): return type(asyncio.get_running_loop()).__module__\n"
+        "print(run(kind()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "uvloop"

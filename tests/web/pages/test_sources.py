@@ -1,0 +1,179 @@
+"""Sources in the browser: found, added, steered, edited, taken out and brought back."""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from starlette.testclient import TestClient
+
+from headwater.config import Settings
+from headwater.model import Item
+from headwater.store.database import Store
+from headwater.store.sources import add_source, get_source, list_sources
+from headwater.web.app import create_app
+from headwater.web.pages.sources import SOURCES_ON_A_PAGE
+from tests.clock import NOON, FakeClock
+from tests.origin import Origin
+from tests.test_outlets import store_items
+from tests.web.pages.conftest import Visitor
+
+EVIL = "<script>alert(1)</script>"
+FEED = (
+    f"<rss version='2.0'><channel><title>{html.escape(EVIL)}</title>"
+    "<item><guid>1</guid><title>one</title></item></channel></rss>"
+)
+
+
+@pytest.fixture
+def local(store: Store, settings: Settings, clock: FakeClock) -> Iterator[Visitor]:
+    """A visitor of a Headwater that may visit this machine."""
+    app = create_app(
+        store, replace(settings, allow_hosts=("127.0.0.1",), host_spacing_seconds=0.0), clock=clock
+    )
+    with TestClient(app, base_url="http://127.0.0.1:8626") as client:
+        yield Visitor(client)
+
+
+def test_the_table_is_searched_filtered_sorted_and_turned(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        for number in range(SOURCES_ON_A_PAGE + 2):
+            add_source(
+                connection,
+                name=f"s{number:03} 100%_x" if number else EVIL,
+                type="rss.feed" if number % 2 else "web.sitemap",
+                url=f"https://{number}.example/",
+                now=NOON,
+                folder="News" if number < 3 else None,
+            )
+    page = visitor.see("/sources?sort=-name")
+    names = re.findall(r'<a href="/sources/\d+"><bdi>(s\d+)', page)
+    assert names == sorted(names, reverse=True)
+    assert len(names) == SOURCES_ON_A_PAGE
+    assert "<script>alert" not in visitor.see("/sources?page=2&sort=-name")
+    assert "&lt;script&gt;" in visitor.see("/sources?page=2&sort=-name")
+    assert visitor.see("/sources?search=s007").count('name="source"') == 1
+    assert visitor.see("/sources?search=0%25_x").count('name="source"') == SOURCES_ON_A_PAGE
+    assert "No source is like that" in visitor.see("/sources?search=%25%25")
+    assert visitor.see("/sources?folder=News&type=rss.feed").count('name="source"') == 1
+    assert visitor.see("/sources?state=due").count('name="source"') == SOURCES_ON_A_PAGE
+    assert "No source is like that" in visitor.see("/sources?state=off")
+    for wrong in ("?sort=x", "?state=x", "?page=0"):
+        assert visitor.client.get(f"/sources{wrong}").status_code == 422
+
+
+def test_from_any_page_to_a_source_with_its_items(local: Visitor, store: Store, origin: Origin) -> None:
+    feed = origin.route("/feed", body=FEED)
+    page = origin.route(
+        "/", body='<link rel="alternate" type="application/rss+xml" href="/feed" title="News">'
+    )
+    found = local.see(f"/sources/add?url={page}")
+    assert f'value="{feed}"' in found
+    added = local.send("/sources/add", page="/sources/add", url=feed, folder="F")
+    assert added.status_code == 200
+    assert "one" in added.text
+    assert EVIL not in added.text
+    with store.reading() as connection:
+        (source,) = list_sources(connection)
+    assert (source.folder, source.fetch_count) == ("F", 1)
+    again = local.send("/sources/add", page="/sources/add", url=feed)
+    assert (again.status_code, "is there already" in again.text) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"url": "http://10.0.0.1/feed"}, "10.0.0.1"),
+        ({"url": "nonsense://x"}, "not an address of the web"),
+        ({"url": "https://x.example/", "type": "rss.fed"}, "did you mean"),
+        ({"url": "https://x.example/", "config": "{"}, "not JSON"),
+        ({"url": "https://x.example/", "config": "[]"}, "not a JSON object"),
+        ({"url": "https://x.example/", "config": '{"nokey": 1}'}, "there is no key nokey"),
+    ],
+)
+def test_what_cannot_be_added_is_told_and_nothing_stored(
+    visitor: Visitor, store: Store, fields: dict[str, str], problem: str
+) -> None:
+    answer = visitor.send("/sources/add", page="/sources/add", **fields)
+    assert answer.status_code == 400
+    assert problem in html.unescape(answer.text)
+    with store.reading() as connection:
+        assert list_sources(connection) == []
+
+
+def test_a_source_is_steered(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        store_items(
+            connection, *(Item(str(n), title=f"t{n}", published_at=NOON - n * 3600) for n in range(30))
+        )
+    page = visitor.see("/sources/1")
+    assert "t0" in page
+    assert 'class="heat"' in page
+    assert "first in line" in page
+
+    for action, enabled in (("refresh", True), ("pause", False), ("resume", True)):
+        assert visitor.send(f"/sources/1/{action}", page="/sources/1").status_code == 200
+        with store.reading() as connection:
+            assert get_source(connection, 1).schedule_enabled is enabled
+            asked = connection.exec_driver_sql("SELECT refresh_requested_at FROM sources").scalar()
+            assert asked is not None
+    assert visitor.send("/sources/1/explode", page="/sources/1").status_code == 400
+    visitor.send("/sources/1/remove", page="/sources/1")
+    assert visitor.client.get("/sources/1").status_code == 404
+    assert "one" in visitor.see("/sources?state=removed")
+    visitor.send("/sources/bulk", page="/sources?state=removed", what="restore", source=["1"])
+    assert "t0" in visitor.see("/sources/1"), "its items are still there"
+
+
+def test_an_edit_is_checked_and_keeps_secrets(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        add_source(
+            connection,
+            name="one",
+            type="rss.feed",
+            url="https://one.example/",
+            now=NOON,
+            config={"bearer_token": "hush", "fetch_interval_minutes": 30},
+        )
+    page = visitor.see("/sources/1")
+    assert "hush" not in page
+    config = '{"bearer_token": "***", "fetch_interval_minutes": 60}'
+    visitor.send(
+        "/sources/1/edit", page="/sources/1", name="uno", folder="", policy="interval", config=config
+    )
+    with store.reading() as connection:
+        source = get_source(connection, 1)
+    assert source.config == {"bearer_token": "hush", "fetch_interval_minutes": 60}
+    assert (source.name, source.policy) == ("uno", "interval")
+    for fields in (
+        {"name": " ", "policy": "", "config": config},
+        {"name": "x", "policy": "magic", "config": config},
+        {"name": "x", "policy": "", "config": '{"fetch_interval_minutes": "soon"}'},
+    ):
+        assert visitor.send("/sources/1/edit", page="/sources/1", folder="", **fields).status_code == 400
+    with store.reading() as connection:
+        assert get_source(connection, 1) == source
+
+
+def test_lists_go_in_and_out(visitor: Visitor, store: Store) -> None:
+    opml = b"""<opml version="2.0"><body><outline text="F"><outline text="A" xmlUrl="https://a.example/f"/></outline>
+    <outline text="bad" xmlUrl="nonsense://"/></body></opml>"""
+    answer = visitor.send("/sources/import", page="/sources", files={"file": ("a.opml", opml)})
+    assert "1 added, 0 known already, 1 rejected" in answer.text
+    assert 'xmlUrl="https://a.example/f"' in visitor.client.get("/sources/export").text
+    again = visitor.send("/sources/import", page="/sources", files={"file": ("a.opml", opml)})
+    assert "0 added, 1 known already" in again.text
+    assert visitor.send("/sources/import", page="/sources").status_code == 400
+
+
+def test_what_if_replays_the_sources_own_history(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        few = [Item(str(n), title="t", published_at=NOON - n * 7200) for n in range(3)]
+        many = [Item(str(n), title="t", published_at=NOON - n * 7200) for n in range(60)]
+        store_items(connection, *few)
+        store_items(connection, *many, name="two")
+    assert "too little history" in visitor.see("/sources/1/what-if")
+    part = visitor.see("/sources/2/what-if")
+    assert all(policy in part for policy in ("adaptive", "cadence", "interval"))
+    assert "in force" in part
