@@ -21,7 +21,6 @@ from tests.origin import Origin
 from tests.sitemaps.site import Site, name_of
 
 SCRIPT = Path(__file__).with_name("served_flow.py")
-SERVER = Path(__file__).with_name("prefect_server.py")
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOYMENT = "/deployments/name/Incremental%20Sitemap%20to%20RSS/incremental-rss-example"
 
@@ -108,7 +107,9 @@ def test_served_by_prefect_the_second_run_finds_only_the_change(origin: Origin, 
     site.publish(**{f"p{n:02}": f"2024-01-{n:02}" for n in range(1, 29)})
     prefect = Prefect(tmp_path)
     feed = tmp_path / "rss_feeds" / "example_blog.xml"
-    with prefect.process(str(SERVER), str(prefect.port)):
+    with prefect.process(
+        "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(prefect.port), "--no-ui"
+    ):
         prefect.wait_for("/health")
         with prefect.process(str(SCRIPT), origin.url("/sitemap.xml")):
             assert prefect.run() == "COMPLETED", (tmp_path / "prefect.log").read_text()[-3000:]
