@@ -196,6 +196,7 @@ items = Table(
     UniqueConstraint("source_id", "id_hash"),
 )
 Index("ix_items_item_at", items.c.item_at, items.c.id)
+Index("ix_items_first_seen_at", items.c.first_seen_at, items.c.id)
 Index("ix_items_source_item_at", items.c.source_id, items.c.item_at)
 
 item_versions = Table(

@@ -2,9 +2,10 @@
 
 from fastapi import APIRouter
 
-from headwater.web.api import collector, feeds
+from headwater.web.api import collector, feeds, items, keys, outlets, raw_items, settings, sources, subscriptions
 from headwater.web.api.problems import API_ROOT
 
 router = APIRouter(prefix=API_ROOT)
-router.include_router(collector.router)
-router.include_router(feeds.router)
+# The words that stand where a source's number may stand come first.
+for subject in (collector, feeds, subscriptions, sources, items, raw_items, outlets, settings, keys):
+    router.include_router(subject.router)

@@ -1,0 +1,13 @@
+"""Items in the order in which they were found.
+
+Revision ID: 0020
+"""
+
+from alembic import op
+
+revision = "0020"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    op.create_index("ix_items_first_seen_at", "items", ["first_seen_at", "id"])
