@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from docs.generate import PAGES
+from docs.generate import PAGES, step_types
 
 import headwater
 from headwater.collectors.types import TYPES, config_model_of
@@ -50,6 +50,16 @@ def test_every_key_of_a_config_is_in_the_reference() -> None:
     assert "| `password` | text | yes |" in page
 
 
+def test_every_key_of_a_step_is_in_the_reference() -> None:
+    page = PAGES["docs/reference/steps.md"]()
+    assert page.count("\n## `") >= 7
+    for step in step_types():
+        for name, field in step.config_model.model_fields.items():
+            assert field.description, f"{step.step_type}: {name} has no description"
+    assert "| `api_key` | text | yes |" in page
+    assert re.search(r"^\| `max_output_tokens` \| a whole number \|  \|", page, re.MULTILINE)
+
+
 def test_the_public_api_is_what_it_was() -> None:
     """Adding a name is a decision, taking one away a broken promise: change this list on purpose only."""
     assert headwater.__all__ == [
@@ -59,8 +69,13 @@ def test_the_public_api_is_what_it_was() -> None:
         "Feed",
         "HeadwaterError",
         "Hints",
+        "IncrementalResult",
+        "IncrementalStateCorrupted",
+        "IncrementalStateManager",
         "ParseError",
         "Person",
+        "SiteState",
+        "SitemapEntry",
         "__version__",
         "parse",
     ]

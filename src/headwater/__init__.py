@@ -8,9 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headwater.errors import FailureKind, HeadwaterError, ParseError
+    from headwater.errors import FailureKind, HeadwaterError, IncrementalStateCorrupted, ParseError
     from headwater.formats.feed import Entry, Feed, Person, parse
     from headwater.model import Enclosure, Hints
+    from headwater.sitemaps.state import (
+        IncrementalResult,
+        IncrementalStateManager,
+        SitemapEntry,
+        SiteState,
+    )
 
 __version__ = "0.1.0"
 
@@ -21,8 +27,13 @@ _HOMES = {
     "Feed": "headwater.formats.feed",
     "HeadwaterError": "headwater.errors",
     "Hints": "headwater.model",
+    "IncrementalResult": "headwater.sitemaps.state",
+    "IncrementalStateCorrupted": "headwater.errors",
+    "IncrementalStateManager": "headwater.sitemaps.state",
     "ParseError": "headwater.errors",
     "Person": "headwater.formats.feed",
+    "SiteState": "headwater.sitemaps.state",
+    "SitemapEntry": "headwater.sitemaps.state",
     "parse": "headwater.formats.feed",
 }
 
@@ -33,8 +44,13 @@ __all__ = [
     "Feed",
     "HeadwaterError",
     "Hints",
+    "IncrementalResult",
+    "IncrementalStateCorrupted",
+    "IncrementalStateManager",
     "ParseError",
     "Person",
+    "SiteState",
+    "SitemapEntry",
     "__version__",
     "parse",
 ]

@@ -6,7 +6,9 @@ HeadwaterError
 │   ├── NotFoundError       there is no such source, item, …
 │   └── ConflictError       it does not fit what there is: a duplicate, a source that is switched off
 ├── StoreError              the database cannot be used
-│   └── NewerDatabaseError  it was written by a newer Headwater
+│   ├── NewerDatabaseError  it was written by a newer Headwater
+│   ├── IncrementalStateCorrupted  the state of sitemaps that become feeds is damaged
+│   └── BusySiteError       another run is at work on the same site
 └── VisitError              a visit to a source failed; carries its kind of failure
     ├── FetchError          … on the way to the bytes
     └── ParseError          … in the bytes
@@ -126,6 +128,14 @@ class StoreError(HeadwaterError):
 
 
 class NewerDatabaseError(StoreError):
+    pass
+
+
+class IncrementalStateCorrupted(StoreError):  # noqa: N818 - the name is public
+    pass
+
+
+class BusySiteError(StoreError):
     pass
 
 

@@ -26,7 +26,12 @@ def test_urlset() -> None:
     assert result == Sitemap(
         "urlset",
         (
-            SitemapUrl("https://e.org/a?b=1&c=2", "2020-03-03", datetime(2020, 3, 3, tzinfo=UTC)),
+            SitemapUrl(
+                "https://e.org/a?b=1&c=2",
+                "2020-03-03",
+                datetime(2020, 3, 3, tzinfo=UTC),
+                image="https://e.org/i.png",
+            ),
             SitemapUrl("https://e.org/b"),
         ),
     )
@@ -69,6 +74,36 @@ def test_feeds_as_sitemaps() -> None:
         b'<link href="https://e.org/1"/><updated>2020-03-03</updated></entry></feed>'
     )
     assert (atom.kind, [url.loc for url in atom.urls]) == ("atom", ["https://e.org/1"])
+
+
+def test_extensions_say_what_the_page_is_called() -> None:
+    (news, video) = read_sitemap(
+        f'<urlset {NAMESPACE} xmlns:n="http://www.google.com/schemas/sitemap-news/0.9"'
+        ' xmlns:v="http://www.google.com/schemas/sitemap-video/1.1">'
+        "<url><loc>https://e.org/1</loc><n:news><n:publication><n:name>Paper</n:name></n:publication>"
+        "<n:title>Rain\n at last</n:title><n:publication_date>2020-03-03</n:publication_date></n:news></url>"
+        "<url><loc>https://e.org/2</loc><v:video><v:thumbnail_loc>/t.png</v:thumbnail_loc>"
+        "<v:title>Film</v:title><v:description>Moving</v:description></v:video></url></urlset>".encode(),
+        url="https://e.org/sitemap.xml",
+    ).urls
+    assert news == SitemapUrl(
+        "https://e.org/1", title="Rain at last", published=datetime(2020, 3, 3, tzinfo=UTC)
+    )
+    assert (video.title, video.description, video.image) == ("Film", "Moving", "https://e.org/t.png")
+
+
+@pytest.mark.parametrize(
+    ("data", "cut_off"),
+    [
+        (b"<urlset><url><loc>https://e.org/1</loc></url><url><loc>https://e.o", True),
+        (b"<urlset><url><loc>https://e.org/1</loc></url>", True),
+        (b"<urlset><url><loc>https://e.org/1</loc></url></urlset>", False),
+        (b"<urlset><url><loc>https://e.org/1</loc></url><url><x></url></urlset>\n", False),
+        (gzip.compress(b"<urlset><url><loc>https://e.org/1</loc></url></urlset>" * 99)[:-20], True),
+    ],
+)
+def test_what_was_delivered_in_part_is_known_from_what_is_damaged(data: bytes, cut_off: bool) -> None:
+    assert read_sitemap(data).cut_off is cut_off
 
 
 def test_utf16() -> None:

@@ -88,7 +88,9 @@ class Acted:
     problems: tuple[tuple[int, InputError], ...]
 
 
-def act_on_sources(connection: Connection, action: SourceAction, source_ids: Iterable[int], now: float) -> Acted:
+def act_on_sources(
+    connection: Connection, action: SourceAction, source_ids: Iterable[int], now: float
+) -> Acted:
     """Do the same with each of these sources. One with which it cannot be done stops no other."""
     done: list[int] = []
     problems: list[tuple[int, InputError]] = []
@@ -103,7 +105,7 @@ def act_on_sources(connection: Connection, action: SourceAction, source_ids: Ite
 
 
 def act_on_source(connection: Connection, action: SourceAction, source_id: int, now: float) -> Source:
-    """Visit it now, switch it off or on, take it out or bring it back. NotFoundError, ConflictError if that cannot be."""
+    """Visit it now, switch it off or on, take it out or bring it back; an InputError says why not."""
     match action:
         case "refresh":
             source = get_source(connection, source_id)

@@ -1,93 +1,125 @@
-"""`web.sitemap`: the pages a sitemap lists, each an item named after its address.
+"""`web.sitemap`: the pages of a site that are new or modified since the last visit, by its sitemaps.
 
-An index is followed one level down, its most recently changed children first and at most MAX_CHILDREN of them.
-It is asked for anew each time: that it is unchanged does not say that its children are.
+The first visit yields the newest few as a baseline; every other address is remembered as seen. What is remembered is
+a ledger (`formats.sitemap_ledger`), stored with the visit. Where the sitemaps are, and which of them need to be asked
+for, is the survey's work; titles and dates come from the pages of what changed, and of nothing else.
 """
 
-import asyncio
 import logging
+import time
 from dataclasses import replace
-from datetime import UTC, datetime
-from urllib.parse import unquote, urlsplit
+
+from pydantic import Field
 
 from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
-from headwater.errors import VisitError
-from headwater.fetch.client import Fetcher
-from headwater.fetch.message import Response
-from headwater.formats.sitemap import Sitemap, SitemapUrl, read_sitemap
+from headwater.collectors.sitemap_pages import MAX_PAGES, Story, read_stories
+from headwater.collectors.sitemap_survey import BASELINE, Mode, Survey, Wishes, survey
+from headwater.fetch.message import Request
+from headwater.formats.html import escape_text
+from headwater.formats.sitemap_ledger import Ledger
 from headwater.model import Item, Source, Validators
 
 log = logging.getLogger(__name__)
 
-MAX_CHILDREN = 20
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+class SitemapConfig(SourceConfig):
+    include: list[str] = Field(
+        default_factory=list,
+        description="Only addresses that contain one of these; `*` stands for anything.",
+    )
+    exclude: list[str] = Field(
+        default_factory=list,
+        description="No addresses that contain one of these; `*` stands for anything.",
+    )
+    mode: Mode = Field(
+        default="new+modified",
+        description="`new`: new pages; `new+modified`: modified ones too, by their lastmod; `smart`: modified ones"
+        " by their text, looking at a few pages in each visit.",
+    )
+    baseline_items: int = Field(
+        default=BASELINE, ge=0, le=1_000, description="How many of the newest pages the first visit yields."
+    )
+    fetch_pages: bool = Field(
+        default=True,
+        description="Whether titles, dates and descriptions are read from the pages that changed.",
+    )
+
+    def wishes(self) -> Wishes:
+        return Wishes(tuple(self.include), tuple(self.exclude), self.mode, self.baseline_items)
 
 
 class SitemapCollector(Collector):
+    config_model = SitemapConfig
+    remembers = True
+
     async def collect(self, errand: Errand) -> Harvest:
-        source, config, fetcher = errand.source, errand.config, errand.fetcher
-        response = await fetcher.get(request_for(source, config))
-        if response.unchanged:
-            return Harvest.of(response)
-        sitemap = await _read(response)
-        if not sitemap.is_index:
-            return Harvest.of(response, items=_items(sitemap))
-        harvest = replace(Harvest.of(response), validators=Validators())
-        newest_first = sorted(sitemap.urls, key=lambda child: child.modified or _LONG_AGO, reverse=True)
-        return await _collect_children(source, config, fetcher, newest_first[:MAX_CHILDREN], harvest)
+        source, config = errand.source, errand.config
+        wishes = config.wishes()
+        now = time.time()
+
+        def make_request(url: str, validators: Validators) -> Request:
+            return replace(request_for(source, config, url), validators=validators)
+
+        found = await survey(
+            source.url,
+            errand.fetcher,
+            wishes,
+            _read_ledger(source, errand.memory),
+            now,
+            make_request=make_request,
+        )
+        if found.baseline and found.found:
+            # Begun anew, with other wishes or after a damage: what is stored already need not be read again.
+            known = await errand.known([each.url.loc for each in found.found])
+            found.found = [each for each in found.found if each.url.loc not in known]
+        stories = await read_stories(
+            found,
+            wishes,
+            errand.fetcher,
+            now,
+            fetch_pages=config.fetch_pages,
+            max_pages=MAX_PAGES,
+            make_request=make_request,
+        )
+        return _harvest(source, found, tuple(map(_item, stories)))
 
 
-async def _collect_children(
-    source: Source, config: SourceConfig, fetcher: Fetcher, children: list[SitemapUrl], harvest: Harvest
-) -> Harvest:
-    """The harvest with the children's items. A bad child is skipped; when all are bad, so is the visit."""
-    items: dict[str, Item] = {}
-    requests, received = harvest.requests, harvest.bytes_received
-    failure: VisitError | None = None
-    good = 0
-    for child in children:
-        try:
-            answer = await fetcher.get(
-                replace(request_for(source, config, child.loc), validators=Validators())
-            )
-            requests, received = requests + answer.requests, received + answer.bytes_received
-            part = await _read(answer)
-        except VisitError as error:
-            failure = error
-            log.warning("source %s: a sitemap of its index is skipped: %s", source.id, error)
-            continue
-        good += 1
-        if not part.is_index:
-            items |= {item.external_id: item for item in _items(part)}
-    if failure is not None and not good:
-        raise failure
-    return replace(harvest, items=tuple(items.values()), requests=requests, bytes_received=received)
+def _read_ledger(source: Source, memory: bytes | None) -> Ledger | None:
+    if memory is None:
+        return None
+    try:
+        return Ledger.from_bytes(memory)
+    except (ValueError, KeyError, TypeError):
+        log.warning("source %s: what was remembered of its sitemaps is damaged; it is begun anew", source.id)
+        return None
 
 
-async def _read(response: Response) -> Sitemap:
-    return await asyncio.to_thread(
-        read_sitemap, response.body, url=response.url, content_type=response.content_type
+def _harvest(source: Source, found: Survey, items: tuple[Item, ...]) -> Harvest:
+    harvest = Harvest() if found.response is None else Harvest.of(found.response)
+    is_root = found.ledger.roots == [source.url]
+    return replace(
+        harvest,
+        items=items,
+        known_count=max(found.ledger.count() - len(items), 0),
+        permanent_url=harvest.permanent_url if is_root else None,
+        unchanged=found.unchanged and not items,
+        validators=Validators(),  # each sitemap's own are in the ledger
+        requests=found.requests,
+        bytes_received=found.bytes_received,
+        memory=found.ledger.to_bytes() if found.ledger_changed else None,
     )
 
 
-def _items(sitemap: Sitemap) -> tuple[Item, ...]:
-    return tuple(_item(url) for url in sitemap.urls)
-
-
-def _item(url: SitemapUrl) -> Item:
-    modified_at = url.modified.timestamp() if url.modified else None
+def _item(story: Story) -> Item:
+    modified_at = story.modified.timestamp() if story.modified else None
     return Item(
-        external_id=url.loc,
-        url=url.loc,
-        title=url.title or title_from_url(url.loc),
-        published_at=modified_at,
+        external_id=story.url,
+        url=story.url,
+        title=story.title,
+        author=story.author,
+        summary=escape_text(story.description) if story.description else None,
+        published_at=story.published.timestamp() if story.published else modified_at,
         updated_at=modified_at,
+        language=story.language,
+        image_url=story.image,
     )
-
-
-def title_from_url(url: str) -> str:
-    """What an address says of its page: `/blog/2024/hello-world.html` is "hello world"."""
-    parts = urlsplit(url)
-    last = unquote(parts.path).rstrip("/").rpartition("/")[2]
-    words = last.rsplit(".", 1)[0].replace("-", " ").replace("_", " ").split()
-    return " ".join(words) or parts.netloc

@@ -146,6 +146,37 @@ def _normal_escape(match: re.Match[str]) -> str:
     return character if re.match(r"[A-Za-z0-9._~-]", character) else "%" + match[1].upper()
 
 
+async def fetch_text(fetcher: "Fetcher", site: str) -> bytes:
+    """The robots.txt of a site (`https://host`), empty where it has none; FetchError where that is not known."""
+    try:
+        response = await fetcher.get(
+            Request(f"{site}/robots.txt", accept="text/plain, */*;q=0.1", max_bytes=4 * _MAX_BYTES)
+        )
+        return response.body
+    except FetchError as error:
+        status = error.http_status
+        if status is None or not 400 <= status < 500 or status == 429:
+            raise  # whether there are rules is not known, so nothing may be read yet (2.3.1.4)
+        return b""  # there are none (2.3.1.3)
+
+
+def check_rules(rules: Rules, url: str) -> None:
+    """FetchError when the rules of its site do not let us read `url`."""
+    parts = urlsplit(url)
+    if not rules.allows((parts.path or "/") + ("?" + parts.query if parts.query else "")):
+        raise FetchError(
+            FailureKind.FORBIDDEN,
+            "{url}: the site's robots.txt asks programs not to read this page.",
+            url=public_url(url),
+        )
+
+
+def site_of(url: str) -> str:
+    """The site whose rules hold for `url`."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
 class Robots:
     """Asks each site for its robots.txt at most once a day, through the Fetcher."""
 
@@ -160,15 +191,8 @@ class Robots:
 
     async def check(self, url: str) -> Rules:
         """The site's rules if they let us read `url`, else FetchError: FORBIDDEN, or why there are none."""
-        parts = urlsplit(url)
-        rules = await self.rules(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
-        target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
-        if not rules.allows(target):
-            raise FetchError(
-                FailureKind.FORBIDDEN,
-                "{url}: the site's robots.txt asks programs not to read this page.",
-                url=public_url(url),
-            )
+        rules = await self.rules(site_of(url))
+        check_rules(rules, url)
         return rules
 
     async def rules(self, site: str) -> Rules:
@@ -184,16 +208,8 @@ class Robots:
         return await asyncio.shield(task)
 
     async def _ask(self, site: str) -> Rules:
-        try:
-            response = await self._fetcher.get(
-                Request(f"{site}/robots.txt", accept="text/plain, */*;q=0.1", max_bytes=4 * _MAX_BYTES)
-            )
-            rules = parse(response.body, self._product)
-        except FetchError as error:
-            status = error.http_status
-            if status is None or not 400 <= status < 500 or status == 429:
-                raise  # whether there are rules is not known, so nothing may be read yet (2.3.1.4)
-            rules = ALLOW_ALL  # there are none (2.3.1.3)
+        text = await fetch_text(self._fetcher, site)
+        rules = parse(text, self._product) if text else ALLOW_ALL
         self._known[site] = (self._clock() + _KEEP_SECONDS, rules)
         self._known.move_to_end(site)
         while len(self._known) > _MOST_SITES:

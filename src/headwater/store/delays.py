@@ -20,7 +20,8 @@ class Delays:
 
     def __add__(self, other: "Delays") -> "Delays":
         return Delays(
-            tuple(map(sum, zip(self.counts, other.counts, strict=True))), self.total_seconds + other.total_seconds
+            tuple(map(sum, zip(self.counts, other.counts, strict=True))),
+            self.total_seconds + other.total_seconds,
         )
 
 
@@ -42,12 +43,8 @@ def count_delays(
         select(func.max(item.id)).where(item.id > after_id, item.first_seen_at < now - SETTLED_SECONDS)
     ).scalar()
     settled_id = after_id if settled_id is None else int(settled_id)
-    delay = case(
-        (item.first_seen_at > item.published_at, item.first_seen_at - item.published_at), else_=0.0
-    )
-    bucket: Any = case(
-        *((delay <= bound, number) for number, bound in enumerate(bounds)), else_=len(bounds)
-    )
+    delay = case((item.first_seen_at > item.published_at, item.first_seen_at - item.published_at), else_=0.0)
+    bucket: Any = case(*((delay <= bound, number) for number, bound in enumerate(bounds)), else_=len(bounds))
     settled = case((item.id <= settled_id, 1), else_=0)
     query = (
         select(settled, bucket, func.count(), func.sum(delay))

@@ -53,7 +53,9 @@ def add_outlet(connection: Connection, outlet: Outlet, now: float, *, private: b
         with connection.begin_nested():
             connection.execute(outlets.insert().values(**_row(outlet), created_at=now))
     except IntegrityError:
-        raise ConflictError("there is an outlet {name} already; choose another name", name=outlet.name) from None
+        raise ConflictError(
+            "there is an outlet {name} already; choose another name", name=outlet.name
+        ) from None
     return outlet
 
 

@@ -74,7 +74,7 @@ def found_items(
     if visited_only:
         query = query.where(~source.is_deleted, source.schedule_enabled, source.is_active)
     page = one_page(query, [item.first_seen_at, item.id], after=after, limit=limit, newest_first=True)
-    return [RawItem(*row[:-1], extra=orjson.loads(row[-1])) for row in connection.execute(page)]
+    return [RawItem(*row[:12], orjson.loads(row.extra)) for row in connection.execute(page)]
 
 
 def item_counts(connection: Connection, now: float, *, after: int | None, limit: int) -> list[ItemCounts]:

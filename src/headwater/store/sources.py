@@ -13,6 +13,7 @@ from headwater.errors import ConflictError, FailureKind, InputError, NotFoundErr
 from headwater.model import Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
 from headwater.store.notify import announce
+from headwater.store.push import wake_subscription
 from headwater.store.tables import sources
 
 # Places in the line of due sources, before every planned time (see `place_in_line`).
@@ -140,7 +141,7 @@ def change_source(connection: Connection, source_id: int, now: float, **values: 
 
 
 def change_address(connection: Connection, source: Source, url: str, now: float) -> None:
-    """Let a source live at another address; what was said of its old one is forgotten. ConflictError if that is taken."""
+    """Let a source live at another address; what its old one said is forgotten. ConflictError if it is taken."""
     if url_key(url) != url_key(source.url):
         refuse_duplicate(connection, source.type, url)
     connection.execute(
@@ -240,6 +241,7 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
     connection.execute(
         sources.update().where(sources.c.id == source.id).values(**values, due_at=due_at, updated_at=now)
     )
+    wake_subscription(connection, source.id, now)
 
 
 _NO_HINTS = Hints()

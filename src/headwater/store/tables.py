@@ -146,6 +146,32 @@ source_memories = Table(
     _column("memory", LargeBinary),  # its collector's own; apart from the source, for it can be large
 )
 
+push_subscriptions = Table(
+    "push_subscriptions",
+    metadata,
+    Column(
+        "source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    _column("hub", Text),
+    _column("topic", Text),
+    _column("token", Text),  # the last part of our address, which nobody but the hub knows
+    _column("secret", Text),  # with which the hub signs
+    _column("state", Text, "'wanted'"),  # wanted, pending, active, refused, leaving
+    _column("act_at", Seconds, null=True),  # when something is to be done about it; NULL: never
+    _column("attempts", Integer, "0"),  # requests to the hub since it last confirmed
+    _column("verified_at", Seconds, null=True),  # when this subscription began
+    _column("lease_ends_at", Seconds, null=True),
+    _column("last_pushed_at", Seconds, null=True),
+    _column("missed_at", Seconds, null=True),  # when it was found that the hub does not push everything
+    _column("pushes", Id, "0"),
+    _column("forged", Id, "0"),  # deliveries without a right signature, refused
+    _column("missed", Integer, "0"),
+    _column("last_error", Text, null=True),
+    _column("created_at", Seconds),
+    UniqueConstraint("token"),
+)
+Index("ix_push_subscriptions_act_at", push_subscriptions.c.act_at)
+
 source_stats = Table(
     "source_stats",
     metadata,
@@ -193,10 +219,15 @@ items = Table(
     _column("content_hash", LargeBinary),
     _column("version", Integer, "1"),
     _column("status", Text, "'NEW'"),  # ANALYZED once a pipeline has completed
+    # Places in the order in which items were stored, and last changed (see store.positions).
+    _column("position", Id, "0"),
+    _column("changed_position", Id, "0"),
     UniqueConstraint("source_id", "id_hash"),
 )
 Index("ix_items_item_at", items.c.item_at, items.c.id)
 Index("ix_items_first_seen_at", items.c.first_seen_at, items.c.id)
+Index("ix_items_position", items.c.position)
+Index("ix_items_changed_position", items.c.changed_position)
 Index("ix_items_source_item_at", items.c.source_id, items.c.item_at)
 
 item_versions = Table(
@@ -210,6 +241,24 @@ item_versions = Table(
     _column("updated_at", Seconds, null=True),
     _column("content_hash", LargeBinary),
     _column("replaced_at", Seconds),
+)
+
+item_clock = Table(
+    "item_clock",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),  # there is one row, 1
+    _column("last_position", Id),  # on SQLite; PostgreSQL has the sequence `item_positions`
+)
+
+consumer_cursors = Table(
+    "consumer_cursors",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _column("position", Id, "0"),  # everything up to here is acknowledged
+    _column("with_changes", Boolean, "false"),
+    _column("filters", Text, "'{}'"),  # JSON: source_id, folder, type, query
+    _column("created_at", Seconds),
+    _column("acknowledged_at", Seconds, null=True),
 )
 
 seen_ids = Table(
@@ -282,6 +331,15 @@ url_states = Table(
     _column("first_seen", TIMESTAMP, "CURRENT_TIMESTAMP", null=True),
     _column("last_seen", TIMESTAMP, "CURRENT_TIMESTAMP", null=True),
 )
+site_memories = Table(
+    "site_memories",
+    metadata,
+    Column("site_name", Text, ForeignKey("site_states.site_name", ondelete="CASCADE"), primary_key=True),
+    _column("runs", Id, "0"),  # so that of two runs at once only one is written
+    _column("memory", LargeBinary),  # the ledger of its sitemaps
+    _column("entries", Text, "'[]'"),  # JSON: what its feed shows
+)
+
 Index("idx_url_lastmod", url_states.c.last_modified)
 Index("idx_url_lastseen", url_states.c.last_seen)
 

@@ -23,6 +23,7 @@ from headwater.web.hosts import allowed_hosts
 from headwater.web.limits import BodyLimit
 from headwater.web.outlets import outlet_routes
 from headwater.web.pages.routes import add_pages, show_problem
+from headwater.web.push import PushDoor
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -43,7 +44,7 @@ def create_app(
     clock: Callable[[], float] = time.time,
     is_collecting: Callable[[], bool] | None = None,
 ) -> FastAPI:
-    """The application on one store, listening where the settings say; `is_collecting` tells of a collector beside it."""
+    """The application on one store, listening where the settings say; `is_collecting` tells of the collector beside."""
     app = FastAPI(
         title="Headwater",
         version=__version__,
@@ -73,4 +74,6 @@ def create_app(
     add_pages(app, context)
 
     app.include_router(health_routes())
+    if settings.public_url is not None:
+        app.add_middleware(PushDoor, context=app.state.context)  # added last: it stands before all others
     return app

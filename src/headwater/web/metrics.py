@@ -43,9 +43,7 @@ class Metrics:
         self._delays = Delays((0,) * (len(DELAY_BOUNDS) + 1), 0.0)
 
     async def read(self, context: Context) -> str:
-        numbers = await context.store.read(
-            _read, context.clock(), context.settings.visit_timeout_seconds
-        )
+        numbers = await context.store.read(_read, context.clock(), context.settings.visit_timeout_seconds)
         return "\n".join([*_told(numbers), *_histogram(await self._read_delays(context)), ""])
 
     async def _read_delays(self, context: Context) -> Delays:
@@ -106,7 +104,10 @@ def _told(numbers: Numbers) -> Iterable[str]:
         "headwater_visits_total",
         "counter",
         "Visits by outcome.",
-        {("outcome", outcome): ever.visits.get(outcome, 0) for outcome in ("new", "unchanged", "failed", "skipped")},
+        {
+            ("outcome", outcome): ever.visits.get(outcome, 0)
+            for outcome in ("new", "unchanged", "failed", "skipped")
+        },
     )
     yield from _family(
         "headwater_visit_failures_total",
@@ -122,7 +123,10 @@ def _told(numbers: Numbers) -> Iterable[str]:
     )
     yield from _family("headwater_requests_total", "counter", "Requests of visits.", {None: ever.requests})
     yield from _family(
-        "headwater_received_bytes_total", "counter", "Bytes that visits received.", {None: ever.bytes_received}
+        "headwater_received_bytes_total",
+        "counter",
+        "Bytes that visits received.",
+        {None: ever.bytes_received},
     )
     yield from _family(
         "headwater_saved_bytes_24h",
@@ -161,9 +165,7 @@ def _histogram(delays: Delays) -> Iterable[str]:
     yield f"{name}_count {so_far}"
 
 
-def _family(
-    name: str, kind: str, text: str, values: Mapping[tuple[str, str] | None, float]
-) -> Iterable[str]:
+def _family(name: str, kind: str, text: str, values: Mapping[tuple[str, str] | None, float]) -> Iterable[str]:
     yield f"# HELP {name} {text}"
     yield f"# TYPE {name} {kind}"
     for label, value in values.items():

@@ -92,7 +92,9 @@ class ItemEntry(BaseModel):
     published_at: Time | None
     updated_at: Time | None
     first_seen_at: Time
-    date_invented: bool = Field(description="Its date was missing or impossible, so first seen stands for it.")
+    date_invented: bool = Field(
+        description="Its date was missing or impossible, so first seen stands for it."
+    )
     version: int
     status: str = Field(description="NEW, or ANALYZED once a pipeline has completed.")
     extra: dict[str, Any] = Field(description="image_url, comments_url, categories, enclosures, score, …")
@@ -156,7 +158,9 @@ async def list_(
     ] = None,
     source_ids: SourceIds = [],  # noqa: B006 - FastAPI copies it
     folder: Annotated[Texts, Query(max_length=100, description="In this folder; may be repeated.")] = [],  # noqa: B006
-    type: Annotated[Texts, Query(max_length=100, description="Of sources of this type; may be repeated.")] = [],  # noqa: B006
+    type: Annotated[
+        Texts, Query(max_length=100, description="Of sources of this type; may be repeated.")
+    ] = [],  # noqa: B006
     status: Annotated[str | None, Query(max_length=20, description="NEW or ANALYZED.")] = None,
     outlet: Annotated[
         str | None, Query(max_length=63, description="What pipelines have published to this outlet.")

@@ -2,7 +2,17 @@
 
 from fastapi import APIRouter
 
-from headwater.web.api import collector, feeds, items, keys, outlets, raw_items, settings, sources, subscriptions
+from headwater.web.api import (
+    collector,
+    feeds,
+    items,
+    keys,
+    outlets,
+    raw_items,
+    settings,
+    sources,
+    subscriptions,
+)
 from headwater.web.api.problems import API_ROOT
 
 router = APIRouter(prefix=API_ROOT)

@@ -11,7 +11,7 @@ from headwater.collect.intervals import (
     set_type_interval,
 )
 from headwater.collect.surroundings import read_intervals
-from headwater.collectors.types import TYPES, SourceType, find_type
+from headwater.collectors.types import SourceType, find_type, source_types
 from headwater.config import SETTINGS, shown_value
 from headwater.store.settings import interval_settings
 from headwater.web.api.auth import needs
@@ -67,7 +67,9 @@ class TypeEntry(BaseModel):
 
     name: str
     alias: str | None = Field(description="Its one-word name.")
-    collected: bool = Field(description="False: sources of this type can be stored, and visits to them are skipped.")
+    collected: bool = Field(
+        description="False: sources of this type can be stored, and visits to them are skipped."
+    )
     default_minutes: float
     interval_minutes: float = Field(description="The minutes between visits that are in force.")
     set_minutes: float | None = Field(description="What was set for all workers; null: nothing.")
@@ -106,7 +108,7 @@ async def settings(context: InContext) -> SettingsInForce:
 @router.get("/types", dependencies=[needs("read")], responses=problem_responses(), summary="Types of sources")
 async def types(context: InContext) -> Types:
     """The types that sources can have, with the intervals in force."""
-    return Types(types=await _entries(context, TYPES))
+    return Types(types=await _entries(context, source_types()))
 
 
 @router.get(

@@ -127,8 +127,12 @@ class NewSource(BaseModel):
         json_schema_extra={"example": {"url": "https://example.org/", "folder": "News", "check": True}},
     )
 
-    url: ShortText | None = Field(default=None, description="Its address, or that of a page that names its feed.")
-    type: ShortText | None = Field(default=None, description="Its type; null: by the address, and else a feed.")
+    url: ShortText | None = Field(
+        default=None, description="Its address, or that of a page that names its feed."
+    )
+    type: ShortText | None = Field(
+        default=None, description="Its type; null: by the address, and else a feed."
+    )
     name: ShortText | None = Field(default=None, description="A name; null: its own title.")
     folder: ShortText | None = None
     config: dict[str, Any] = Field(default_factory=dict, description="What its type takes.")
@@ -246,7 +250,9 @@ class VisitEntry(BaseModel):
     items_found: int
     items_new: int
     items_updated: int
-    overflow: bool = Field(description="Nothing of the last visit was left in it: items may have been missed.")
+    overflow: bool = Field(
+        description="Nothing of the last visit was left in it: items may have been missed."
+    )
     http_status: int | None
     requests: int
     bytes_received: int
@@ -260,7 +266,10 @@ class VisitPage(BaseModel):
 
 
 @router.get(
-    "", response_model=SourcePage, responses={**problem_responses(400), **NOT_MODIFIED}, summary="List sources"
+    "",
+    response_model=SourcePage,
+    responses={**problem_responses(400), **NOT_MODIFIED},
+    summary="List sources",
 )
 async def list_(
     request: Request,

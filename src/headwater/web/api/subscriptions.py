@@ -43,7 +43,9 @@ class Page(BaseModel):
 class FoundFeed(BaseModel):
     url: str
     title: str | None
-    how: str | None = Field(description="How it was found: rule, link, …; null: the address itself is a feed.")
+    how: str | None = Field(
+        description="How it was found: rule, link, …; null: the address itself is a feed."
+    )
     checked: bool = Field(description="It was fetched and is a feed.")
 
 
@@ -109,7 +111,10 @@ class ImportReport(BaseModel):
 
 
 @router.post(
-    "/discover", dependencies=[needs("admin")], responses=problem_responses(400), summary="Find a page's feeds"
+    "/discover",
+    dependencies=[needs("admin")],
+    responses=problem_responses(400),
+    summary="Find a page's feeds",
 )
 async def discover_(context: InContext, page: Page) -> Discovery:
     """The feeds of a page, best first; stores nothing. 422: the page cannot be had, or has none."""

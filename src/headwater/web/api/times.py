@@ -14,7 +14,9 @@ Time = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-02-25T10:30:00.000Z"]}),
 ]
 
-Since = Annotated[datetime | None, Query(description="Not older than this time (ISO 8601; UTC unless it says).")]
+Since = Annotated[
+    datetime | None, Query(description="Not older than this time (ISO 8601; UTC unless it says).")
+]
 Until = Annotated[datetime | None, Query(description="Older than this time (ISO 8601; UTC unless it says).")]
 
 

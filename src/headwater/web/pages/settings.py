@@ -5,7 +5,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from headwater.collect.intervals import LONGEST_INTERVAL_MINUTES, set_type_interval
 from headwater.collect.surroundings import read_intervals
-from headwater.collectors.types import TYPES
+from headwater.collectors.types import source_types
 from headwater.config import SETTINGS, shown_value
 from headwater.errors import InputError
 from headwater.store.keys import SCOPES, add_key, list_keys, revoke_key
@@ -69,7 +69,7 @@ async def _show(
             (setting, shown_value(setting, getattr(settings, setting.name)), settings.origins[setting.name])
             for setting in SETTINGS
         ],
-        types=TYPES,
+        types=source_types(),
         intervals=await read_intervals(store, settings),
         set_here=await store.read(interval_settings),
         keys=await store.read(list_keys) if page.visitor.allows("admin") else [],

@@ -6,7 +6,7 @@ Revision ID: 0020
 from alembic import op
 
 revision = "0020"
-down_revision = "0004"
+down_revision = "0007"
 
 
 def upgrade() -> None:
