@@ -107,7 +107,7 @@ async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
 
 
 async def add_what_is_there(wanted: NewSource, world: Surroundings) -> Source:
-    """The same for an address that may be that of a page: where it is no feed, the first feed that it names is added."""
+    """The same for what may be a page's address: where it is no feed, the first feed that it names is added."""
     try:
         return await add_and_visit(wanted, world)
     except VisitError as error:

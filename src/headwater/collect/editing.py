@@ -1,4 +1,4 @@
-"""Changing a source, or many at once: what is given is checked as when it was added, and takes effect at its next visit."""
+"""Changing sources: what is given is checked as when one is added, and takes effect at the next visit."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
