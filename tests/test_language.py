@@ -38,6 +38,11 @@ WORDS = {
     "default",
     "environment",
     "command line",
+    "pending",
+    "running",
+    "completed",
+    "failed",
+    "skipped",
 }
 TEMPLATE_POSITION = {"VisitError": 1, "FetchError": 1}
 

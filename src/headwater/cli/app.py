@@ -21,7 +21,9 @@ from headwater.cli import (
     items,
     key,
     outlet,
+    pipeline,
     plugins,
+    runs,
     scrape,
     serve,
     simulate,
@@ -29,6 +31,7 @@ from headwater.cli import (
     source,
     status,
     types,
+    worker,
 )
 from headwater.cli.output import say
 from headwater.cli.session import Session
@@ -51,6 +54,9 @@ app.command("sitemap-to-feed", help=t("Make a feed of a site's sitemaps, or brin
     sitemap.sitemap_to_feed
 )
 app.add_typer(cursor.app, name="cursor")
+app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(runs.app, name="runs")
+app.command("worker", help=t("Work on pipeline runs until told to stop."))(worker.worker)
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
 app.command(
     "refresh", help=t("Put sources at the head of the line: a running collector visits them at once.")

@@ -21,7 +21,6 @@ from typing import Any, Self, TypeVar
 from headwater.collect.lanes import Lanes
 from headwater.collect.logbook import Logbook
 from headwater.collect.outage import NETWORK_KINDS, Weather
-from headwater.collect.patience import patiently
 from headwater.collect.push import Subscriber
 from headwater.collect.settler import Settler
 from headwater.collect.steering import steer_price
@@ -36,6 +35,7 @@ from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
 from headwater.store.notify import Listener
 from headwater.store.outages import TOLD_EVERY_SECONDS, clear_outage, mark_outage
+from headwater.store.patience import patiently
 from headwater.store.queue import Settlement, claim_due, claim_sources, next_due_at, release
 
 log = logging.getLogger(__name__)

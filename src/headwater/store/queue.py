@@ -21,6 +21,7 @@ from headwater.store.memory import write_memories
 from headwater.store.notify import announce
 from headwater.store.push import SubscriptionChange, write_subscription_changes
 from headwater.store.sources import hints_to_json, move_source, place_in_line, source_from_row
+from headwater.store.starting import start_for_visits
 from headwater.store.stats import read_stats, write_stats
 from headwater.store.tables import collection_records, sources
 
@@ -192,6 +193,7 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
     held = _still_held(connection, [settlement.lease for settlement in settlements])
     valid = [settlement for settlement in settlements if settlement.lease in held]
     write_items(connection, [(s.before.id, s.changes, s.visit.finished_at) for s in valid])
+    start_for_visits(connection, (_pipeline_row(s) for s in valid if s.before.pipeline_template_id))
     update_rows(connection, sources, ("id",), _HOT, [_hot_row(s, held[s.lease]) for s in valid])
     update_rows(
         connection,
@@ -213,6 +215,18 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
     if len(valid) < len(settlements):
         done |= _settled_before(connection, [s.lease for s in settlements if s.lease not in held])
     return done
+
+
+def _pipeline_row(settlement: Settlement) -> tuple[Any, ...]:
+    source, changes = settlement.before, settlement.changes
+    new = [change.id_key for change in changes if change.kind == "new"]
+    # A renamed item is stored under its new id by now, and may have changed as well.
+    changed = [
+        change.id_key if change.kind == "renamed" else change.item_key
+        for change in changes
+        if change.kind != "new"
+    ]
+    return source.id, source.pipeline_template_id, new, changed, settlement.visit.finished_at
 
 
 @dataclass(frozen=True, slots=True)

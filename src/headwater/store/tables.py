@@ -360,6 +360,22 @@ pipeline_executions = Table(
     _column("completed_at", Seconds, null=True),
     _column("lease_no", Id, "0"),
     _column("lease_until", Seconds, null=True),
+    _column("forced_no", Integer, "0"),  # 0: the one run of this version; 1, 2, …: asked for all the same
+    _column("rerun_no", Integer, "0"),  # how often steps that had completed were run again
+    # The queue: `due_at` is the place in line as in `sources`, NULL when the run has ended.
+    _column("next_step_type", Text, null=True),
+    _column("due_at", Seconds, null=True),
+    _column("slot_at", Seconds, null=True),  # the start a rate limit has given to the next step
+    _column("cancel_requested_at", Seconds, null=True),
+)
+Index("ix_pipeline_executions_due", pipeline_executions.c.due_at)
+Index(
+    "uq_pipeline_executions_version",
+    pipeline_executions.c.item_id,
+    pipeline_executions.c.item_version,
+    pipeline_executions.c.template_id,
+    pipeline_executions.c.forced_no,
+    unique=True,
 )
 Index("ix_pipeline_executions_status", pipeline_executions.c.status, pipeline_executions.c.id)
 Index("ix_pipeline_executions_item", pipeline_executions.c.item_id)
@@ -382,11 +398,19 @@ pipeline_steps = Table(
     _column("retries", Integer, "0"),
     _column("status", Text, "'pending'"),
     _column("attempts", Integer, "0"),
+    _column("crashes", Integer, "0"),  # attempts that began and never ended: their worker died
     _column("output_data", Text, null=True),
     _column("error_message", Text, null=True),
     _column("started_at", Seconds, null=True),
     _column("completed_at", Seconds, null=True),
     UniqueConstraint("execution_id", "step_index"),
+)
+
+step_rates = Table(
+    "step_rates",
+    metadata,
+    Column("step_type", Text, primary_key=True),
+    _column("next_at", Seconds),  # the next free start under the type's rate limit, for all workers together
 )
 
 settings = Table(

@@ -6,7 +6,7 @@ Revision ID: 0020
 from alembic import op
 
 revision = "0020"
-down_revision = "0007"
+down_revision = "0008"
 
 
 def upgrade() -> None:
