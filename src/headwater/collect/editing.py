@@ -22,6 +22,7 @@ from headwater.store.sources import (
     restore_source,
     set_schedule_enabled,
 )
+from headwater.store.templates import get_template
 
 STARS = "***"  # what stands for a secret wherever a config is shown
 
@@ -34,6 +35,7 @@ class Edit:
     url: str | None = None
     folder: str | None = None
     policy: str | None = None
+    template_id: int | None = None  # of the pipeline that its new items start; 0: of none
     config: dict[str, Any] | None = None  # the whole of it; a value shown as stars keeps what is stored
 
 
@@ -53,6 +55,10 @@ def edit_source(connection: Connection, source_id: int, edit: Edit, now: float) 
                 "there is no policy {name}: choose from {names}", name=edit.policy, names=", ".join(POLICIES)
             )
         values["policy"] = edit.policy or None
+    if edit.template_id is not None:
+        if edit.template_id:
+            get_template(connection, edit.template_id)
+        values["pipeline_template_id"] = edit.template_id or None
     config = edit.config
     if edit.url is not None:
         url, credentials = split_credentials(read_url(edit.url))

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, case, func, select
 
-from headwater.store.tables import items, pipeline_executions, sources
+from headwater.store.tables import items, sources
 
 SETTLED_SECONDS = 60.0  # by which another worker's commit may come after one with a higher number
 
@@ -58,20 +58,3 @@ def count_delays(
         counts[is_settled][number] += count
         sums[is_settled] += float(seconds)
     return Delays(tuple(counts[1]), sums[1]), Delays(tuple(counts[0]), sums[0]), settled_id
-
-
-def run_durations(connection: Connection, limit: int) -> list[float]:
-    """How long the newest completed runs took, shortest first."""
-    run = pipeline_executions.c
-    query = (
-        select(run.completed_at - run.started_at)
-        .where(run.status == "completed", run.started_at.is_not(None), run.completed_at.is_not(None))
-        .order_by(run.id.desc())
-        .limit(limit)
-    )
-    return sorted(connection.execute(query).scalars())
-
-
-def count_runs(connection: Connection, status: str) -> int:
-    query = select(func.count()).where(pipeline_executions.c.status == status)
-    return int(connection.execute(query).scalar_one())

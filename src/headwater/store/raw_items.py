@@ -74,7 +74,8 @@ def found_items(
     if visited_only:
         query = query.where(~source.is_deleted, source.schedule_enabled, source.is_active)
     page = one_page(query, [item.first_seen_at, item.id], after=after, limit=limit, newest_first=True)
-    return [RawItem(*row[:12], orjson.loads(row.extra)) for row in connection.execute(page)]
+    rows: list[list[Any]] = [list(row) for row in connection.execute(page)]
+    return [RawItem(*cells, orjson.loads(extra)) for *cells, extra in rows]
 
 
 def item_counts(connection: Connection, now: float, *, after: int | None, limit: int) -> list[ItemCounts]:

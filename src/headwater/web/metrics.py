@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from headwater import __version__
-from headwater.store.delays import Delays, count_delays, count_runs, last_item_id, run_durations
+from headwater.store.delays import Delays, count_delays, last_item_id
 from headwater.store.hours import VisitSums, visits_since
 from headwater.store.overview import SourceCounts, count_in_flight, count_sources, read_lag
 from headwater.store.queue import count_due
+from headwater.store.starting import count_unfinished_runs, run_durations
 from headwater.web.context import Context
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -19,7 +20,6 @@ DAY_SECONDS = 86_400.0
 DELAY_BOUNDS = (60.0, 300.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 14_400.0, 43_200.0, 86_400.0, 604_800.0)
 MEASURED_RUNS = 1_000
 QUANTILES = (0.5, 0.9, 0.99)
-UNFINISHED = ("pending", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _read(connection: Connection, now: float, longest_lease_seconds: float) -> N
         in_flight=count_in_flight(connection, now, longest_lease_seconds),
         ever=visits_since(connection, 0.0),
         last_24h=visits_since(connection, now - DAY_SECONDS),
-        runs={status: count_runs(connection, status) for status in UNFINISHED},
+        runs=count_unfinished_runs(connection),
         durations=run_durations(connection, MEASURED_RUNS),
     )
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from headwater.collect.adding import add_unvisited, add_what_is_there, read_new_source
@@ -20,7 +20,8 @@ from headwater.store.sources import get_source_or_removed
 from headwater.web.api.auth import needs, require, welcomes
 from headwater.web.api.collector import interval_minutes
 from headwater.web.api.feeds import Queued, SourceId
-from headwater.web.api.paging import MOST_AT_ONCE, Cursor, Limit, decode_cursor, split_page
+from headwater.web.api.json import JsonObject
+from headwater.web.api.paging import Cursor, Limit, decode_cursor, split_page
 from headwater.web.api.problems import problem_responses, status_of
 from headwater.web.api.times import Time
 from headwater.web.context import Context, InContext
@@ -135,7 +136,7 @@ class NewSource(BaseModel):
     )
     name: ShortText | None = Field(default=None, description="A name; null: its own title.")
     folder: ShortText | None = None
-    config: dict[str, Any] = Field(default_factory=dict, description="What its type takes.")
+    config: JsonObject = Field(default_factory=dict, description="What its type takes.")
     check: bool = Field(
         default=True,
         description=(
@@ -146,7 +147,7 @@ class NewSource(BaseModel):
 
 
 class SourceChanges(BaseModel):
-    """What to change; what is left out stays as it is. null clears a folder or a policy."""
+    """What to change; what is left out stays as it is. null clears a folder, a policy or a template."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", json_schema_extra={"example": {"name": "Another name", "folder": None}}
@@ -156,7 +157,8 @@ class SourceChanges(BaseModel):
     url: ShortText | None = None
     folder: ShortText | None = None
     policy: ShortText | None = None
-    config: dict[str, Any] | None = Field(
+    pipeline_template_id: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
+    config: JsonObject | None = Field(
         default=None, description="The whole config; a value shown as *** keeps the secret that is stored."
     )
 
@@ -371,6 +373,7 @@ async def change(context: InContext, source_id: SourceId, changes: SourceChanges
         url=changes.url,
         folder=(changes.folder or "") if "folder" in given else None,
         policy=(changes.policy or "") if "policy" in given else None,
+        template_id=(changes.pipeline_template_id or 0) if "pipeline_template_id" in given else None,
         config=changes.config,
     )
     return await told(context, await context.store.write(edit_source, source_id, edit, context.clock()))
@@ -459,9 +462,9 @@ async def plan(request: Request, context: InContext, source_id: SourceId) -> Pla
 async def visits(
     request: Request,
     context: InContext,
-    source_id: Annotated[int, Path(ge=1, le=2**63 - 1, description="The source's number.")],
+    source_id: SourceId,
     cursor: Cursor = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE, description="How many.")] = 50,
+    limit: Limit = 50,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The visits to a source that are on record, newest first."""
