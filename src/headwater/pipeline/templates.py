@@ -4,6 +4,7 @@ Every message names the step by its number and type, and the field.
 """
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,6 +17,7 @@ from headwater.store.templates import NewTemplate, Template
 from headwater.wording import NOTHING
 
 MOST_STEPS = 50
+STARS = "***"  # what stands for a secret wherever a config is shown
 LONGEST_TIMEOUT_SECONDS = 86_400.0
 
 
@@ -52,6 +54,27 @@ def read_template(data: Any) -> NewTemplate:
         steps=tuple(step for step, _ in steps),
         outlets=tuple(outlet for _, outlet in steps if outlet is not None),
     )
+
+
+def keep_secrets(data: Any, before: Template) -> Any:
+    """What somebody wrote, with the secrets that are stored where it shows their stars."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("steps"), list):
+        return data
+    steps = [
+        _with_secrets(step, old) if old is not None else step
+        for step, old in zip_longest(data["steps"], before.steps[: len(data["steps"])])
+    ]
+    return {**data, "steps": steps}
+
+
+def _with_secrets(step: Any, old: Mapping[str, Any]) -> Any:
+    if not isinstance(step, Mapping) or step.get("step_type") != old["step_type"]:
+        return step
+    config = step.get("config")
+    if not isinstance(config, Mapping):
+        return step
+    kept = {key: old["config"].get(key, value) if value == STARS else value for key, value in config.items()}
+    return {**step, "config": kept}
 
 
 def _read_step(number: int, data: Any) -> tuple[dict[str, Any], str | None]:

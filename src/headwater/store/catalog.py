@@ -7,7 +7,9 @@ from typing import Final, Literal
 import orjson
 from sqlalchemy import ColumnElement, Connection, Integer, cast, func, or_, select
 
-from headwater.model import Json
+from headwater.model import Json, Source
+from headwater.store.paging import one_page
+from headwater.store.sources import source_from_row
 from headwater.store.tables import collection_records, items, sources
 
 DAY_SECONDS = 86_400.0
@@ -51,14 +53,16 @@ class CatalogSource:
 
 @dataclass(frozen=True, slots=True)
 class VisitRecord:
-    """One visit as the log tells it."""
+    """One visit as the log tells it. The claim it was made under numbers a source's visits."""
 
+    lease_no: int
     started_at: float
     finished_at: float
     status: str
     items_found: int
     items_new: int
     items_updated: int
+    overflow: bool
     http_status: int | None
     requests: int
     bytes_received: int
@@ -94,6 +98,19 @@ def find_sources(
         values = row._asdict()
         found.append(CatalogSource(**{**values, "plan_reason": orjson.loads(values["plan_reason"])}))
     return found
+
+
+def sources_page(
+    connection: Connection, wanted: SourceFilter, *, now: float, after: int | None, limit: int
+) -> list[Source]:
+    """Up to `limit` sources and one more, by number, from after the one numbered `after`."""
+    query = one_page(
+        select(sources).where(*_conditions(wanted, now)),
+        [sources.c.id],
+        after=None if after is None else (after,),
+        limit=limit,
+    )
+    return [source_from_row(row) for row in connection.execute(query)]
 
 
 def count_sources(connection: Connection, wanted: SourceFilter, *, now: float) -> int:
@@ -157,14 +174,17 @@ def publication_history(connection: Connection, source_id: int, *, limit: int = 
     return sorted(connection.execute(query).scalars())
 
 
-def last_visits(connection: Connection, source_id: int, *, limit: int = 50) -> list[VisitRecord]:
-    """The newest visits to a source, newest first."""
+def last_visits(
+    connection: Connection, source_id: int, *, after: int | None = None, limit: int = 50
+) -> list[VisitRecord]:
+    """Up to `limit` visits to a source and one more, newest first, from before the one numbered `after`."""
     columns = [collection_records.c[name] for name in VisitRecord.__dataclass_fields__]
-    query = (
-        select(*columns)
-        .where(collection_records.c.source_id == source_id)
-        .order_by(collection_records.c.lease_no.desc())
-        .limit(limit)
+    query = one_page(
+        select(*columns).where(collection_records.c.source_id == source_id),
+        [collection_records.c.lease_no],
+        after=None if after is None else (after,),
+        limit=limit,
+        newest_first=True,
     )
     return [VisitRecord(*row) for row in connection.execute(query)]
 

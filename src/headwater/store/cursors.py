@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, Select, func, select
 
-from headwater.errors import InputError, NotFoundError
+from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.store.items import StoredItem, stored_item
 from headwater.store.positions import last_settled_position
 from headwater.store.search import first_unindexed_position
@@ -71,7 +71,7 @@ def create_cursor(
             "{name} cannot be a cursor's name; use letters, digits, dots, hyphens and underscores", name=name
         )
     if connection.execute(select(consumer_cursors.c.name).where(consumer_cursors.c.name == name)).first():
-        raise InputError("there is a cursor {name} already; remove it first, or reset it", name=name)
+        raise ConflictError("there is a cursor {name} already; remove it first, or reset it", name=name)
     refuse_unknown_sources(connection, selection)
     conditions(connection, selection)  # complains of a search for nothing
     connection.execute(

@@ -3,12 +3,14 @@
 A page that is fetched every other second must not read the contents of what it names.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
 from sqlalchemy import Connection, select
 
 from headwater.model import Json
+from headwater.store.items import StoredItem, stored_item
 from headwater.store.paging import one_page
 from headwater.store.selection import EVERYTHING, Selection, conditions
 from headwater.store.tables import items, sources
@@ -65,6 +67,17 @@ def newest_items(
     )
     page = one_page(query, [column.item_at, column.id], after=after, limit=limit, newest_first=True)
     return [ListedItem(*row) for row in connection.execute(page)]
+
+
+def read_items(connection: Connection, item_ids: Sequence[int]) -> list[StoredItem]:
+    """These items as a whole, in this order; those that are gone are left out."""
+    query = (
+        select(items, sources.c.name.label("source_name"))
+        .join_from(items, sources)
+        .where(items.c.id.in_(item_ids))
+    )
+    found = {row.id: stored_item(row) for row in connection.execute(query)}
+    return [found[item_id] for item_id in item_ids if item_id in found]
 
 
 def list_folders(connection: Connection) -> list[str]:

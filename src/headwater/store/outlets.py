@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.exc import IntegrityError
 
-from headwater.errors import InputError, NotFoundError
+from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.store.bulk import insert_rows, storable
 from headwater.store.items import StoredItem, stored_item
 from headwater.store.selection import (
@@ -60,7 +60,9 @@ def add_outlet(connection: Connection, outlet: Outlet, now: float, *, private: b
         with connection.begin_nested():
             connection.execute(outlets.insert().values(**_row(outlet), created_at=now))
     except IntegrityError:
-        raise InputError("there is an outlet {name} already; choose another name", name=outlet.name) from None
+        raise ConflictError(
+            "there is an outlet {name} already; choose another name", name=outlet.name
+        ) from None
     return outlet
 
 

@@ -140,6 +140,23 @@ def change_source(connection: Connection, source_id: int, now: float, **values: 
     return get_source(connection, source_id)
 
 
+def change_address(connection: Connection, source: Source, url: str, now: float) -> None:
+    """Let a source live at another address; what its old one said is forgotten. ConflictError if it is taken."""
+    if url_key(url) != url_key(source.url):
+        refuse_duplicate(connection, source.type, url)
+    connection.execute(
+        sources.update()
+        .where(sources.c.id == source.id)
+        .values(
+            url=url,
+            url_key=url_key(url),
+            **dict.fromkeys(("etag", "last_modified", "body_hash", "moved_to")),
+            moved_count=0,
+            updated_at=now,
+        )
+    )
+
+
 def restore_source(connection: Connection, source_id: int, now: float) -> Source:
     """Bring a removed source back, with all it has seen. InputError if another lives at its address by now."""
     row = connection.execute(select(sources).where(sources.c.id == source_id)).first()
@@ -148,6 +165,14 @@ def restore_source(connection: Connection, source_id: int, now: float) -> Source
     refuse_duplicate(connection, row.type, row.url)
     _change(connection, source_from_row(row), now, is_deleted=False)
     return get_source(connection, source_id)
+
+
+def get_source_or_removed(connection: Connection, source_id: int) -> Source:
+    """A source by its number, even one that was taken out."""
+    row = connection.execute(select(sources).where(sources.c.id == source_id)).first()
+    if row is None:
+        raise NotFoundError("there is no source {id}; `headwater source list` shows them all", id=source_id)
+    return source_from_row(row)
 
 
 def remove_source(connection: Connection, source_id: int, now: float) -> Source:

@@ -225,6 +225,7 @@ items = Table(
     UniqueConstraint("source_id", "id_hash"),
 )
 Index("ix_items_item_at", items.c.item_at, items.c.id)
+Index("ix_items_first_seen_at", items.c.first_seen_at, items.c.id)
 Index("ix_items_position", items.c.position)
 Index("ix_items_changed_position", items.c.changed_position)
 Index("ix_items_source_item_at", items.c.source_id, items.c.item_at)

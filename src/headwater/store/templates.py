@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, func, select
 
-from headwater.errors import InputError, NotFoundError
+from headwater.errors import ConflictError, InputError, NotFoundError
+from headwater.store.bulk import storable
 from headwater.store.outlets import outlets_missing
 from headwater.store.tables import pipeline_templates, sources
 
@@ -65,7 +66,12 @@ def remove_template(connection: Connection, template_id: int) -> Template:
 
 
 def get_template(connection: Connection, template_id: int) -> Template:
-    return find_template(connection, str(template_id))
+    row = connection.execute(select(pipeline_templates).where(pipeline_templates.c.id == template_id)).first()
+    if row is None:
+        raise NotFoundError(
+            "there is no template {name}; `headwater pipeline list` shows them all", name=template_id
+        )
+    return _template(row)
 
 
 def find_template(connection: Connection, name_or_id: str) -> Template:
@@ -109,7 +115,7 @@ def _refuse_name_of_another(connection: Connection, name: str, template_id: int 
         select(pipeline_templates.c.id).where(pipeline_templates.c.name == name)
     ).scalar()
     if taken is not None and taken != template_id:
-        raise InputError(
+        raise ConflictError(
             "template {id} has the name {name} already; change it with `headwater pipeline edit`",
             id=taken,
             name=name,
@@ -127,8 +133,8 @@ def _refuse_missing_outlets(connection: Connection, template: NewTemplate) -> No
 
 def _values(template: NewTemplate) -> dict[str, Any]:
     return {
-        "name": template.name,
-        "description": template.description,
+        "name": storable(template.name),
+        "description": storable(template.description),
         "steps": orjson.dumps(template.steps).decode(),
         "run_on_change": template.run_on_change,
     }

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headwater.collect.surroundings import read_intervals
 from headwater.collectors.types import alias_of
+from headwater.model import Json
 from headwater.store.fleet import Fleet, FleetSource, fleet_sources, read_fleet
 from headwater.web.api.auth import needs
 from headwater.web.api.paging import Cursor, decode_cursor, split_page
@@ -112,13 +113,18 @@ async def status(
     )
 
 
+def interval_minutes(config: Json, type_minutes: float) -> int | float:
+    """The fixed interval of a source with this config; a whole number where it is one."""
+    minutes = float(config.get("fetch_interval_minutes") or type_minutes)
+    return int(minutes) if minutes.is_integer() else minutes
+
+
 def _state(source: FleetSource, type_minutes: float) -> SourceState:
-    minutes = float(source.config.get("fetch_interval_minutes") or type_minutes)
     return SourceState(
         id=source.id,
         name=source.name,
         type=alias_of(source.type),
-        interval_minutes=int(minutes) if minutes.is_integer() else minutes,
+        interval_minutes=interval_minutes(source.config, type_minutes),
         last_fetched_at=source.last_fetched_at,
         next_fetch_at=source.next_fetch_at,
         fetch_count=source.fetch_count,

@@ -51,6 +51,7 @@ router = APIRouter()
 
 SOURCES_ON_A_PAGE = 50
 LISTED_ITEMS = 20
+LISTED_VISITS = 50
 PREVIEWED_ITEMS = 5
 LARGEST_LIST_BYTES = 10_000_000
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -266,7 +267,7 @@ async def _show_source(
         source=source,
         why=_why(source, page),
         heat=page_heat(history, page) if history else None,
-        visits=await store.read(last_visits, source_id),
+        visits=(await store.read(last_visits, source_id, limit=LISTED_VISITS))[:LISTED_VISITS],
         items=(await store.read(newest_items, Selection(source_ids=(source_id,)), limit=LISTED_ITEMS))[
             :LISTED_ITEMS
         ],
