@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import orjson
 import typer
 
+from headwater.cli.files import read_text
 from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, progress_bar, say
 from headwater.cli.selection import Folders, Search, Sources, Types, read_selection
 from headwater.cli.session import Session
@@ -134,7 +135,12 @@ def start(
     force: Annotated[bool, typer.Option("--force", help=t("Also where there was a run already."))] = False,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", help=t("A key of the runtime config, as KEY=VALUE (VALUE may be JSON).")),
+        typer.Option(
+            "--set",
+            help=t(
+                "A key of the runtime config, as KEY=VALUE; VALUE may be JSON, or @FILE (@-: the standard input)."
+            ),
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -330,6 +336,8 @@ def _read_runtime(assignments: list[str]) -> dict[str, Any]:
         key, equals, value = assignment.partition("=")
         if not equals:
             raise InputError("--set {text} is not KEY=VALUE", text=assignment)
+        if value.startswith("@"):
+            value = read_text(value[1:])
         try:
             config[key.strip()] = orjson.loads(value)
         except orjson.JSONDecodeError:
