@@ -201,9 +201,10 @@ def test_a_selection_by_folder_and_by_pipelines(store: Store) -> None:
         add_outlet(connection, Outlet("picked", "Picked", Selection(outlet="picked")), NOON)
         (item_id,) = read_edition(connection, "news").item_ids
         assert read_edition(connection, "picked").item_ids == ()
-        publish_items(connection, "picked", [item_id], NOON)
-        publish_items(connection, "picked", [item_id], NOON + 1)
-        assert read_edition(connection, "picked").item_ids == (item_id,)
+        publish_items(connection, [("picked", item_id, NOON + 5)])
+        publish_items(connection, [("picked", item_id, NOON + 9)])
+        edition = read_edition(connection, "picked")
+        assert (edition.item_ids, edition.changed_at) == ((item_id,), NOON + 5)
 
 
 @pytest.mark.parametrize(

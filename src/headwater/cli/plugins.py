@@ -19,10 +19,9 @@ def plugins(json: Json = False) -> None:
 
 def _rows() -> list[dict[str, str | None]]:
     from headwater.collectors.types import disabled_types, source_types
-    from headwater.pipeline.steps.base import Step
-    from headwater.plugins import STEPS, load_plugins
+    from headwater.pipeline.registry import step_plugins
 
-    steps = load_plugins(STEPS, Step)
+    steps = step_plugins()
     found = [
         *(("collector", kind.name, kind.package, None) for kind in source_types() if kind.package),
         *(("collector", each.name, each.package, each.problem.render()) for each in disabled_types()),

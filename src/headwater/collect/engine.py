@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Self, TypeVar
 
+from headwater.collect.indexing import Indexer
 from headwater.collect.lanes import Lanes
 from headwater.collect.logbook import Logbook
 from headwater.collect.outage import NETWORK_KINDS, Weather
@@ -115,6 +116,7 @@ class Engine:
         self._listener = Listener(store, self.wake)
         self._upkeep = Upkeep(store, settings, self._clock, give_up=lambda: self._stopping)
         self._keeping_up: asyncio.Task[None] | None = None
+        self._indexer = Indexer(store, self._clock)
         self._progress = asyncio.Event()  # a visit has ended
         self._stopping_since: float | None = None
 
@@ -237,6 +239,7 @@ class Engine:
             give_up=lambda: self._stop_seconds_left() <= 0,
         )
         settling = asyncio.create_task(settler.run())
+        indexing = asyncio.create_task(self._indexer.run())
         working = asyncio.ensure_future(work())
         try:
             # If the settler dies, the database is gone for good: its error is the one to raise.
@@ -251,6 +254,10 @@ class Engine:
             left_over = await self._cut_off()
             await settler.finish()
             await settling
+            indexing.cancel()
+            await asyncio.wait((indexing,))
+            if not self._stopping:
+                await self._indexer.finish()
             if left_over:  # stopped at once, or by an error: their leases need not run out for that
                 with contextlib.suppress(StoreError):
                     await self._store.write(release, left_over)
@@ -395,6 +402,8 @@ class Engine:
 
     def _settled(self, settlement: Settlement) -> None:
         self.tally.add(settlement)
+        if settlement.visit.items_new:
+            self._indexer.note_news()
         if settlement.visit.error_kind in NETWORK_KINDS or self._outage_since is not None:
             self._wake.set()  # the weather may have changed
         if self._logbook is not None:

@@ -8,8 +8,9 @@ A page that shows nothing where it showed several items has most likely changed:
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, replace
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from pydantic import Field, field_validator, model_validator
 from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
 from headwater.errors import FailureKind, FetchError, ParseError, VisitError
 from headwater.fetch.message import NO_VALIDATORS, Request, Response
+from headwater.fetch.robots import Told, site_of
 from headwater.formats.discover import find_feeds, guess_feeds
 from headwater.formats.feed import parse, to_item
 from headwater.formats.scrape import ScrapedPage, Selectors, find_selector_fault, scrape
@@ -28,6 +30,7 @@ ACCEPT_PAGE = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
 MAX_FEEDS = 8  # places tried for a feed
 FEW_ITEMS = 2  # a page that had no more than that may well have none today
 BIG_BYTES = 32_000
+MOST_REMEMBERED_CHARACTERS = 50_000  # of a robots.txt; a longer one is asked for again
 
 T = TypeVar("T")
 
@@ -70,8 +73,31 @@ class ScraperCollector(Collector):
     remembers = True
 
     async def collect(self, errand: Errand) -> Harvest:
-        selectors = errand.config.selectors()
-        return await (_collect_feed(errand) if selectors is None else _collect_pages(errand, selectors))
+        return await with_remembered_robots(errand, _collect)
+
+
+async def _collect(errand: Errand) -> Harvest:
+    selectors = errand.config.selectors()
+    return await (_collect_feed(errand) if selectors is None else _collect_pages(errand, selectors))
+
+
+async def with_remembered_robots(errand: Errand, collect: Callable[[Errand], Awaitable[Harvest]]) -> Harvest:
+    """What `collect` harvests. The site's robots.txt stays known from one visit to the next, for a day."""
+    robots, site = errand.fetcher.robots, site_of(errand.source.url)
+    remembered = _remembered(errand)
+    before = remembered.get("robots")
+    match before:
+        case {"asked_at": int() | float() as asked_at, "text": str() as text}:
+            robots.recall(site, Told(asked_at, text), time.time())
+    harvest = await collect(errand)
+    told = robots.told(site)
+    if told is None or len(told.text) > MOST_REMEMBERED_CHARACTERS:
+        return harvest
+    memory = remembered if harvest.memory is None else orjson.loads(harvest.memory)
+    known = asdict(told)
+    if harvest.memory is None and known == before:
+        return harvest
+    return replace(harvest, memory=orjson.dumps({**memory, "robots": known}))
 
 
 async def _collect_pages(errand: Errand, selectors: Selectors) -> Harvest:

@@ -27,6 +27,7 @@ from headwater.pipeline.advance import (
 from headwater.pipeline.batch import Batch
 from headwater.pipeline.limits import Pool, make_pools, read_limits
 from headwater.pipeline.registry import STEP_HANDLERS, find_step
+from headwater.pipeline.steps.service import secrets_for_steps
 from headwater.store.database import Store
 from headwater.store.patience import patiently
 from headwater.store.runs import ClaimedRun, StepEnd, cancelled_among, commit_steps, renew_leases
@@ -90,7 +91,9 @@ class Worker:
         if not step_types:
             raise InputError("there is no step type left for this worker")
         self.pools = make_pools(step_types, concurrency or settings.pipeline_concurrency or 1, self.limits)
-        self._bench = Workbench(settings.data_dir / "files", fetcher, clock)
+        self._bench = Workbench(
+            settings.data_dir / "files", fetcher, secrets_for_steps(settings.secrets), clock
+        )
         self._in_hand: dict[int, _InHand] = {}
         self._commits: Batch[StepEnd, bool] = Batch(self._commit)
         self._stopping_since: float | None = None

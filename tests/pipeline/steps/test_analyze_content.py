@@ -22,7 +22,7 @@ SCHEMA = {
 
 @pytest.fixture
 def models(origin: Origin, monkeypatch: pytest.MonkeyPatch) -> ModelService:
-    monkeypatch.setenv("MODEL_KEY", "sk-model")
+    monkeypatch.setenv("HEADWATER_SECRET_MODEL_KEY", "sk-model")
     return ModelService(origin)
 
 
@@ -151,7 +151,7 @@ async def test_templates_stay_in_their_sandbox(
 
 async def test_a_missing_variable_is_named(tmp_path: Path, fetcher: Fetcher, origin: Origin) -> None:
     context = make_context(tmp_path, fetcher, item={"title": "x"})
-    with pytest.raises(StepError, match="OPENAI_MODEL is not set"):
+    with pytest.raises(StepError, match="refers to OPENAI_MODEL, but there is no"):
         await run_step(AnalyzeContent(), context)
 
 

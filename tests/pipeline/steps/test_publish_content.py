@@ -29,7 +29,7 @@ PREVIOUS = {"step_1_analyze": {"result": "wet"}}
 async def test_a_webhook_is_signed_and_carries_its_key(
     tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOOK_SECRET", "s3cret")
+    monkeypatch.setenv("HEADWATER_SECRET_HOOK_SECRET", "s3cret")
     url = origin.route("/hook/token123", body="thanks")
     config = {
         "target": "webhook",
@@ -97,7 +97,7 @@ async def test_an_outlet_gets_its_mark(tmp_path: Path) -> None:
 
 
 async def test_an_email(tmp_path: Path, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAIL_PASSWORD", "hunter2")
+    monkeypatch.setenv("HEADWATER_SECRET_MAIL_PASSWORD", "hunter2")
     async with mail_server() as box, door(allow=[f"127.0.0.1:{box.port}"]) as allowed:
         config: dict[str, Any] = {
             "target": "email",

@@ -123,7 +123,7 @@ class Chat:
 
     async def _complete(self, messages: list[dict[str, str]], schema: dict[str, Any] | None) -> str:
         config = self.config
-        self.model = reveal(config.model)
+        self.model = reveal(self.context, config.model)
         request: dict[str, Any] = {"model": self.model, "messages": messages}
         if config.temperature is not None:
             request["temperature"] = config.temperature
@@ -134,12 +134,12 @@ class Chat:
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "schema": schema, "strict": True},
             }
-        url = reveal(config.base_url).rstrip("/") + "/chat/completions"
+        url = reveal(self.context, config.base_url).rstrip("/") + "/chat/completions"
         answer = await post_json(
             self.context,
             url,
             request,
-            api_key=reveal_if_set(config.api_key),
+            api_key=reveal_if_set(self.context, config.api_key),
             seconds=config.request_seconds,
         )
         self.usage.add(answer)

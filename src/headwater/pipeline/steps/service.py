@@ -12,13 +12,15 @@ from typing import Any, NoReturn
 
 import orjson
 
+from headwater.collectors.secrets import REFERENCE, fill_text
+from headwater.config import SECRET_PREFIX
 from headwater.errors import FailureKind, FetchError, InputError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Auth, BearerAuth, Request, Response, public_url
 from headwater.formats.html import collapse
 from headwater.pipeline.steps.base import PassingStepError, StepContext, StepError
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+MODEL_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL")  # as OpenAI's own libraries read them
 _PASSING_KINDS = frozenset(
     {
         *(FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT, FailureKind.BROKEN),
@@ -29,25 +31,34 @@ _PASSING_STATUSES = frozenset((408, 409, 421, 423, 425, 429))
 _SHOWN_CHARACTERS = 300
 
 
-def reveal(text: str) -> str:
-    """`text` with every `${NAME}` replaced by that environment variable; StepError when it is not set."""
-
-    def value_of(found: re.Match[str]) -> str:
-        value = os.environ.get(found[1])
-        if not value:
-            raise StepError(
-                "the environment variable {name} is not set; set it where the worker runs", name=found[1]
-            )
-        return value
-
-    return _VARIABLE.sub(value_of, text)
+def secrets_for_steps(
+    secrets: Mapping[str, str], environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """What `${NAME}` in a step's config may stand for: the same as in a source's, and the model service's own."""
+    known = {name: environment[name] for name in MODEL_VARIABLES if name in environment}
+    return {**known, **secrets}
 
 
-def reveal_if_set(text: str | None) -> str | None:
-    """As `reveal`, but None for no text and for one that is a single variable which is not set."""
-    if text is None or ((only := _VARIABLE.fullmatch(text)) and not os.environ.get(only[1])):
+def reveal(context: StepContext, text: str) -> str:
+    """`text` with the secrets it refers to; StepError names the variable that is missing."""
+    return fill_text(text, context.secrets, _missing)
+
+
+def reveal_if_set(context: StepContext, text: str | None) -> str | None:
+    """As `reveal`, but None for no text and for one that is a single reference to what is not set."""
+    if text is None or (
+        (only := REFERENCE.fullmatch(text)) and not context.secrets.get(only[1].removeprefix(SECRET_PREFIX))
+    ):
         return None
-    return reveal(text)
+    return reveal(context, text)
+
+
+def _missing(variable: str) -> StepError:
+    plain = variable.removeprefix(SECRET_PREFIX)
+    return StepError(
+        "the config refers to {variable}, but there is no such variable in the environment of this process",
+        variable=plain if plain in MODEL_VARIABLES else variable,
+    )
 
 
 def require_extra(extra: str, module: str, step_type: str) -> None:

@@ -70,7 +70,7 @@ class TranscribeContent(Step):
         path = _media_file(context)
         if config.base_url is None:
             return StepResult(await _transcribe_here(context, config, path))
-        return StepResult(await _transcribe_there(context, config, path, reveal(config.base_url)))
+        return StepResult(await _transcribe_there(context, config, path, reveal(context, config.base_url)))
 
 
 def _media_file(context: StepContext) -> Path:
@@ -101,7 +101,7 @@ async def _transcribe_there(
         fields["language"] = config.language
     boundary = token_hex(16)
     body = await asyncio.to_thread(_form, fields, path, boundary, config.max_megabytes)
-    api_key = reveal_if_set(config.api_key)
+    api_key = reveal_if_set(context, config.api_key)
     response = await post(
         context,
         base_url.rstrip("/") + "/audio/transcriptions",
