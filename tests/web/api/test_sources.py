@@ -248,14 +248,14 @@ def test_visits_and_the_plan_are_told(caller: MakeCaller, store: Store, clock: F
     add(store, clock, "https://one.example/")
     reader = caller("read")
     first = reader.get("/api/sources/1/plan", headers={"Accept-Language": "zh"}).json()
-    assert (first["next_fetch_at"], first["why"]) == (None, "尚未访问过，排在最前")
+    assert (first["next_fetch_at"], first["why"]) == (None, "尚未访问过，排在最前面")
     for number in range(3):
         with store.writing() as connection:
             plan = Plan(clock() + 60, {"policy": "interval", "interval": 3600.0})
-            settle(connection, [done(source, clock(), plan) for source in claim(connection)])
+            settle(connection, [done(source, clock(), plan) for source in claim(connection, clock())])
             clock.advance(60 + number)
     plan_told = reader.get("/api/sources/1/plan").json()
-    assert "fixed interval of 1 h" in plan_told["why"]
+    assert "fixed interval of 60 min" in plan_told["why"]
     assert plan_told["reason"]["interval"] == 3600.0
     page = reader.get("/api/sources/1/visits?limit=2").json()
     assert [visit["number"] for visit in page["visits"]] == [3, 2]
@@ -283,7 +283,7 @@ def test_lists_in_and_out(caller: MakeCaller, app: FastAPI, store: Store, clock:
     exported = caller("read").get("/api/sources/export")
     assert exported.headers["content-type"].startswith("text/x-opml")
     assert "https://one.example/" in exported.text and 'text="News"' in exported.text
-    assert admin.post("/api/sources/import", content=b"\xff nonsense").status_code == 400
+    assert admin.post("/api/sources/import", content=b"\xff nonsense").status_code == 422
     assert caller("read").post("/api/sources/import", content=opml).status_code == 403
 
 
