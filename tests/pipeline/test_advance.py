@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.pipeline.advance import (
+    LONGEST_RETRY_AFTER_SECONDS,
     LONGEST_RETRY_SECONDS,
     cancelled,
     decide,
@@ -102,3 +103,13 @@ def test_waits_grow_and_are_bounded(attempts: int, seed: int) -> None:
     wait = retry_seconds(attempts, Random(seed))
     assert 1.0 <= wait <= 1.25 * LONGEST_RETRY_SECONDS
     assert retry_seconds(attempts + 2, Random(seed)) >= wait
+
+
+@given(run=claimed_runs(), asked=st.floats(0, 1e9), seed=st.integers(0, 9))
+def test_who_asks_for_rest_gets_it(run: ClaimedRun, asked: float, seed: int) -> None:
+    busy = PassingStepError("not now")
+    busy.retry_after_seconds = asked
+    end = decide(run, busy, NOW, Random(seed))
+    if end.due_at is not None:
+        assert end.due_at - NOW >= min(asked, LONGEST_RETRY_AFTER_SECONDS)
+        assert end.due_at - NOW <= LONGEST_RETRY_AFTER_SECONDS

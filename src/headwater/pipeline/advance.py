@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 LEASE_SECONDS = 12.0
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 600.0
+LONGEST_RETRY_AFTER_SECONDS = 3_600.0
 MOST_CRASHES = 3
 MOST_OUTPUT_BYTES = 16_000_000
 STUBBORN_SECONDS = 5.0  # how long a step may take to notice that it was stopped
@@ -167,7 +168,7 @@ def decide(run: ClaimedRun, outcome: StepResult | StepError, now: float, rng: Ra
     message = str(outcome)
     if outcome.passing and step.attempts <= step.retries:
         waiting = replace(step, status="pending", error_message=message, started_at=None, crashes=0)
-        due_at = now + retry_seconds(step.attempts, rng)
+        due_at = now + max(retry_seconds(step.attempts, rng), _asked_for(outcome))
         return StepEnd(run, (waiting,), "running", run.index, due_at=due_at, error_message=message)
     if step.is_critical:
         failed = replace(step, status="failed", error_message=message, completed_at=now)
@@ -180,6 +181,12 @@ def decide(run: ClaimedRun, outcome: StepResult | StepError, now: float, rng: Ra
             completed_at=now,
         )
     return _next(run, replace(step, status="skipped", error_message=message, completed_at=now), now)
+
+
+def _asked_for(error: StepError) -> float:
+    """How long the other side wants to be left alone; not for ever, whatever it says."""
+    seconds = error.retry_after_seconds if isinstance(error, PassingStepError) else None
+    return min(seconds or 0.0, LONGEST_RETRY_AFTER_SECONDS)
 
 
 def retry_seconds(attempts: int, rng: Random) -> float:
