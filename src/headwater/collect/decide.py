@@ -6,7 +6,7 @@ and date (undated: address). What is alike in all of that is the same item under
 still there under its own. Identity errs on the side of a second copy, never of a lost item.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from urllib.parse import urlsplit
@@ -183,6 +183,17 @@ def _differs(known: bytes, found: bytes) -> bool:
     old, new = known[HASH_BYTES:], found[HASH_BYTES:]
     # Only a date that moved says something: one that appears or goes away may be our own doubt about it.
     return old != new and any(old) and any(new)
+
+
+def is_outdated(candidate: Candidate, memory: Known, earlier: Sequence[bytes]) -> bool:
+    """Whether it is what was shown before what is known: by its `updated`, else because it was replaced already."""
+    old, new = memory.content_hash[HASH_BYTES:], candidate.content_hash[HASH_BYTES:]
+    if any(old) and any(new) and old != new:
+        return new < old  # big endian
+    content = candidate.content_hash[:HASH_BYTES]
+    return content != memory.content_hash[:HASH_BYTES] and any(
+        content == each[:HASH_BYTES] for each in earlier
+    )
 
 
 def _generated_stamp(items: tuple[Item, ...]) -> float | None:

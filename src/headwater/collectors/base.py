@@ -6,9 +6,10 @@ A collector knows its service and nothing else: not the database, not the schedu
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Any, ClassVar, Final, Self, Union, get_args, get_origin
+from urllib.parse import urlsplit
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, ValidationInfo, field_validator
@@ -132,6 +133,13 @@ def request_for(source: Source, config: SourceConfig, url: str | None = None) ->
         auth=auth,
         proxy=config.proxy,
     )
+
+
+def request_to(source: Source, config: SourceConfig, url: str, validators: Validators) -> Request:
+    """A request for an address that a source's document names: on another origin, without any of its secrets."""
+    if urlsplit(url)[:2] != urlsplit(source.url)[:2]:
+        return Request(url, validators=validators, proxy=config.proxy)
+    return replace(request_for(source, config, url), validators=validators)
 
 
 async def nothing_known(external_ids: Sequence[str]) -> set[str]:

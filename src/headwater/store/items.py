@@ -80,6 +80,23 @@ def known_keys(connection: Connection, source_id: int, keys: Iterable[bytes]) ->
     }
 
 
+def earlier_contents(
+    connection: Connection, source_id: int, item_keys: Iterable[bytes]
+) -> dict[bytes, list[bytes]]:
+    """The content hashes of the versions that were replaced, of those items that have some."""
+    found: dict[bytes, list[bytes]] = {}
+    for item_key, content in select_by(
+        connection,
+        "SELECT items.id_hash, item_versions.content_hash FROM items JOIN item_versions ON item_id = items.id"
+        " WHERE source_id = ? AND id_hash {values}",
+        item_keys,
+        "bytea",
+        source_id,
+    ):
+        found.setdefault(bytes(item_key), []).append(bytes(content))
+    return found
+
+
 def recent_times(connection: Connection, source_id: int, limit: int) -> list[float]:
     """When the newest dated items of a source were published, oldest first."""
     if limit <= 0:
