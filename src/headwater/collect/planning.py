@@ -25,7 +25,7 @@ from headwater.schedule.cadence import (
 )
 from headwater.schedule.compose import Limits, plan_next
 from headwater.schedule.interval import IntervalPolicy
-from headwater.schedule.layout import unpack_state
+from headwater.schedule.layout import is_state
 from headwater.schedule.policy import Policy
 
 log = logging.getLogger(__name__)
@@ -181,5 +181,5 @@ class Planner:
 def _has_lost_state(policy: Policy, source: Source) -> bool:
     """Whether a policy must learn a source anew: its state is damaged, or another policy's."""
     if isinstance(policy, AdaptivePolicy):
-        return unpack_state(source.policy_state) is None
+        return not is_state(source.policy_state)
     return isinstance(policy, CadencePolicy) and unpack_stats(source.policy_state) is None
