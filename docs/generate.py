@@ -1,11 +1,13 @@
 """Writes the parts of the documentation that are made from the code: `make docs`. A test compares them.
 
-docs/reference/settings.md, docs/reference/commands.md, docs/reference/types.md, docs/reference/python.md,
-docs/reference/api.md, .env.example
+docs/reference/settings.md, docs/reference/commands.md, docs/reference/types.md, docs/reference/steps.md,
+docs/reference/python.md, docs/reference/api.md, .env.example
 """
 
+import importlib
 import inspect
 import os
+import pkgutil
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -18,6 +20,7 @@ os.environ["HEADWATER_LANGUAGE"] = "en"
 os.environ.setdefault("XDG_DATA_HOME", "~/.local/share")
 
 import typer
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 import headwater
@@ -25,6 +28,8 @@ from headwater.cli.app import app
 from headwater.collectors.base import SourceConfig, is_secret
 from headwater.collectors.types import TYPES, SourceType, config_model_of
 from headwater.config import SETTINGS, Setting, load_settings
+from headwater.pipeline import steps
+from headwater.pipeline.steps.base import Step
 from headwater.store.database import Store
 from headwater.web.app import create_app
 
@@ -62,12 +67,20 @@ What a source may have in its config, given with `--config KEY=VALUE` when it is
 takes something else than text). Values of secret keys are starred out wherever a source is shown.
 
 CONFIGS"""
+STEPS_TEXT = """# Step types
+
+What each step's `config` takes in a template; nothing in it is needed unless the step's `target` says so. How the steps
+work together is in [steps](../how-to/steps.md). `${NAME}` in a secret, an address or a model's name stands for an
+environment variable of the worker.
+
+STEPS"""
 KINDS: dict[Any, str] = {
     str: "text",
     float: "a number",
     int: "a whole number",
     bool: "`true` or `false`",
     dict[str, str]: "a JSON object of texts",
+    dict[str, Any]: "a JSON object",
     list[str]: "a JSON list of texts",
 }
 
@@ -113,7 +126,29 @@ def config_texts() -> Iterator[str]:
             yield config_table(f"`{kind.name}`", model, own)
 
 
-def config_table(of: str, model: type[SourceConfig], names: Iterable[str]) -> str:
+def steps_page() -> str:
+    return f"{NOTE}{STEPS_TEXT}".replace("STEPS", "\n".join(step_texts()))
+
+
+def step_texts() -> Iterator[str]:
+    for step in step_types():
+        extra = f"Needs `pip install 'headwater[{step.extra}]'`. " if step.extra else ""
+        yield (
+            f"## `{step.step_type}`\n\n{extra}It may take {step.timeout_seconds:g} s and is tried again "
+            f"{step.retries} times.\n\n"
+            + config_table("config", step.config_model, step.config_model.model_fields)
+        )
+
+
+def step_types() -> Iterator[type[Step]]:
+    """Those of our own, in modules named as they are."""
+    for found in pkgutil.iter_modules(steps.__path__):
+        for value in vars(importlib.import_module(f"{steps.__name__}.{found.name}")).values():
+            if isinstance(value, type) and getattr(value, "step_type", None) == found.name:
+                yield value
+
+
+def config_table(of: str, model: type[BaseModel], names: Iterable[str]) -> str:
     text = f"| of {of} | takes | secret | meaning |\n|---|---|---|---|\n"
     for name in names:
         field = model.model_fields[name]
@@ -137,6 +172,8 @@ def shown_takes(field: FieldInfo) -> str:
 def shown_kind(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(f"`{choice}`" for choice in get_args(kind))
+    if get_origin(kind) is list and get_origin(get_args(kind)[0]) is Literal:
+        return f"a JSON list of {shown_kind(get_args(kind)[0])}"
     return KINDS.get(kind, f"`{shown_type(kind)}`")
 
 
@@ -261,6 +298,7 @@ def example_environment() -> str:
 PAGES = {
     "docs/reference/settings.md": settings_page,
     "docs/reference/types.md": types_page,
+    "docs/reference/steps.md": steps_page,
     "docs/reference/commands.md": commands_page,
     "docs/reference/python.md": python_page,
     "docs/reference/api.md": api_page,

@@ -12,6 +12,9 @@ from headwater.store.database import Store
 from tests.clock import FakeClock
 from tests.databases import copy_sqlite, empty_tables, postgres_database, postgres_server
 from tests.origin import Origin
+from tests.plugins import step_plugin
+
+__all__ = ["step_plugin"]
 
 DATABASES = ("sqlite", "postgresql")
 

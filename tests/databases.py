@@ -85,3 +85,6 @@ def empty_tables(store: Store) -> None:
     names = ", ".join(table.name for table in metadata.sorted_tables)
     with store.writing() as connection:
         connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY CASCADE")
+        connection.exec_driver_sql(
+            "TRUNCATE procrastinate.procrastinate_jobs, procrastinate.procrastinate_workers CASCADE"
+        )

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from docs.generate import PAGES
+from docs.generate import PAGES, step_types
 
 import headwater
 from headwater.collectors.types import TYPES, config_model_of
@@ -48,6 +48,16 @@ def test_every_key_of_a_config_is_in_the_reference() -> None:
             assert re.search(rf"^\| `{name}` \|.*{re.escape(field.description)}", page, re.MULTILINE), name
     assert "| `fetch_interval_minutes` | a number from 0.01 to 525600 |" in page
     assert "| `password` | text | yes |" in page
+
+
+def test_every_key_of_a_step_is_in_the_reference() -> None:
+    page = PAGES["docs/reference/steps.md"]()
+    assert page.count("\n## `") >= 7
+    for step in step_types():
+        for name, field in step.config_model.model_fields.items():
+            assert field.description, f"{step.step_type}: {name} has no description"
+    assert "| `api_key` | text | yes |" in page
+    assert re.search(r"^\| `max_output_tokens` \| a whole number \|  \|", page, re.MULTILINE)
 
 
 def test_the_public_api_is_what_it_was() -> None:

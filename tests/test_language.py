@@ -38,6 +38,11 @@ WORDS = {
     "default",
     "environment",
     "command line",
+    "pending",
+    "running",
+    "completed",
+    "failed",
+    "skipped",
 }
 TEMPLATE_POSITION = {"VisitError": 1, "FetchError": 1}
 
@@ -51,7 +56,7 @@ def texts_in_code() -> Iterator[str]:
             name = node.func.id
             if name in ("t", "translate"):
                 position = 0
-            elif name in vars(errors):
+            elif name in vars(errors) or name in ("StepError", "PassingStepError"):
                 position = TEMPLATE_POSITION.get(name, 0)
             else:
                 continue

@@ -99,6 +99,13 @@ def _address(value: Any) -> str:
     return value if value == "localhost" else str(ipaddress.ip_address(str(value)))
 
 
+def _limits(value: Any) -> tuple[str, ...]:
+    limits = _names(value)
+    if not all(re.fullmatch(r"[a-z][a-z0-9_.]*=[1-9]\d{0,8}(/(s|min|h|d))?", limit) for limit in limits):
+        raise ValueError
+    return limits
+
+
 def _path(value: Any) -> Path:
     if not isinstance(value, str) or not value:
         raise ValueError
@@ -258,6 +265,21 @@ SETTINGS: tuple[Setting, ...] = (
         "Days the record of every single visit is kept; their sums by the hour stay.",
     ),
     Setting(
+        "pipeline_concurrency",
+        ("HEADWATER_PIPELINE_CONCURRENCY",),
+        10,
+        *_whole(0, 1_000),
+        "How many pipeline steps one process runs at once; 0: `collect --loop` and `serve` run none.",
+    ),
+    Setting(
+        "step_limits",
+        ("HEADWATER_STEP_LIMITS",),
+        (),
+        _limits,
+        Text("TYPE=NUMBER or TYPE=NUMBER/s, /min, /h or /d, separated by commas"),
+        "How many steps of a type one worker runs at once, or how many may start in a time on all workers together.",
+    ),
+    Setting(
         "contact_url",
         ("HEADWATER_CONTACT_URL",),
         None,
@@ -356,6 +378,8 @@ class Settings:
     retention_days: float
     retention_items: int
     retention_visit_days: float
+    pipeline_concurrency: int
+    step_limits: tuple[str, ...]
     contact_url: str | None
     public_url: str | None
     proxy: str | None

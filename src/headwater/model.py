@@ -91,6 +91,14 @@ NO_METADATA = SourceMetadata()
 
 
 @dataclass(frozen=True, slots=True)
+class Hub:
+    """Who pushes what a source publishes to those who subscribe to its topic (WebSub)."""
+
+    url: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceStats:
     """The numbers of one `source_stats` row, without its keys. Times are whole seconds."""
 

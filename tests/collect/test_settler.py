@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from headwater.collect import patience
 from headwater.collect.settler import Settler
 from headwater.errors import StoreError
 from headwater.model import Plan, Source
+from headwater.store import patience
 from headwater.store.database import Store
 from headwater.store.queue import Settlement, claim_due
 from tests.clock import NOON

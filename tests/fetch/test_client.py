@@ -667,4 +667,36 @@ async def test_a_host_rests_when_told_to(origin: Origin, fetcher: Fetcher) -> No
     error = await failure(fetcher, url)
     assert error.kind is FailureKind.RATE_LIMITED
     assert error.retry_after_seconds == pytest.approx(90, abs=5)
+
+
+async def test_a_post_sends_its_body_once_and_follows_nothing(origin: Origin, fetcher: Fetcher) -> None:
+    origin.route("/hook", lambda request: request.method.encode() + b" " + request.body)
+    elsewhere = origin.route("/moved", status=307, location="/hook", body="over there")
+    good = await fetcher.post(
+        Request(origin.url("/hook"), body=b"{}", headers={"Content-Type": "application/json"})
+    )
+    moved = await fetcher.post(Request(elsewhere, body=b"secret", auth=BearerAuth("token")))
+    assert (good.status, good.body) == (200, b"POST {}")
+    assert origin.received("/hook")[0].headers["content-type"] == "application/json"
+    assert moved.status == 307
+    assert len(origin.received("/hook")) == 1
+
+
+async def test_a_post_answers_whatever_the_status_and_within_its_cap(
+    origin: Origin, fetcher: Fetcher
+) -> None:
+    origin.route("/busy", status=429, body="slow down", headers={"Retry-After": "7"})
+    origin.route("/long", status=200, body="x" * 2000)
+    busy = await fetcher.post(Request(origin.url("/busy"), body=b"x"))
+    assert (busy.status, busy.body, busy.hints.retry_after_seconds) == (429, b"slow down", 7.0)
+    with pytest.raises(FetchError) as caught:
+        await fetcher.post(Request(origin.url("/long"), body=b"x", max_bytes=1000))
+    assert caught.value.kind == FailureKind.TOO_LARGE
+
+
+async def test_a_post_passes_the_guard(origin: Origin) -> None:
+    async with Fetcher(user_agent="test") as guarded:
+        for host in ("127.0.0.1", "localhost"):
+            with pytest.raises(FetchError, match=f"HEADWATER_ALLOW_HOSTS={host}"):
+                await guarded.post(Request(origin.url("/hook", host=host), body=b"x"))
     assert origin.requests == []

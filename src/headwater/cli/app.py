@@ -14,17 +14,24 @@ from headwater import __version__
 from headwater.cli import (
     collect,
     config,
+    cursor,
     demo,
+    digest,
     feeds,
     items,
     key,
     outlet,
+    pipeline,
+    plugins,
+    runs,
+    scrape,
     serve,
     simulate,
     sitemap,
     source,
     status,
     types,
+    worker,
 )
 from headwater.cli.output import say
 from headwater.cli.session import Session
@@ -46,14 +53,22 @@ app.add_typer(sitemap.app, name="sitemap")
 app.command("sitemap-to-feed", help=t("Make a feed of a site's sitemaps, or bring it up to date."))(
     sitemap.sitemap_to_feed
 )
+app.add_typer(cursor.app, name="cursor")
+app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(runs.app, name="runs")
+app.command("worker", help=t("Work on pipeline runs until told to stop."))(worker.worker)
 app.command("collect", help=t("Visit the sources that are due."))(collect.collect)
 app.command(
     "refresh", help=t("Put sources at the head of the line: a running collector visits them at once.")
 )(status.refresh)
 app.command("status", help=t("Show how the collection goes."))(status.status)
 app.command("items", help=t("List what was collected."))(items.items)
+app.command("digest", help=t("Write what is new for a cursor as one document."))(digest.digest)
 app.command("parse", help=t("Read a feed and show what is in it; stores nothing."))(feeds.parse)
 app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
+app.command("scrape", help=t("Propose selectors for the items of a page and save it as a source."))(
+    scrape.scrape
+)
 app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)
 app.command("export", help=t("Write all sources as an OPML file."))(feeds.export)
 app.command("explain", help=t("Say when a source is visited next, and why."))(simulate.explain)
@@ -67,6 +82,9 @@ app.add_typer(outlet.app, name="outlet")
 app.command("publish", help=t("Write outlets to files, each only if it has changed."))(outlet.publish)
 app.command("serve", help=t("Run the collector and the dashboard in one process."))(serve.serve)
 app.command("config", help=t("Show every setting, its value and where it came from."))(config.config)
+app.command("plugins", help=t("List what other packages add to Headwater, and what is wrong with it."))(
+    plugins.plugins
+)
 app.command("demo", help=t("Try Headwater with a built-in publisher; needs no internet."))(demo.demo)
 
 

@@ -52,6 +52,8 @@ def collect(
         _say_what_is_due(session, json)
         return
     from headwater.collect.engine import Engine
+    from headwater.collect.surroundings import make_fetcher
+    from headwater.pipeline.beside import WorkerBeside
     from headwater.store.clock import database_time
     from headwater.store.queue import count_due
     from headwater.store.sources import get_source, list_sources
@@ -73,16 +75,23 @@ def collect(
                 async with Engine(
                     store, session.settings, on_settled=lambda settlement: show(engine.tally)
                 ) as engine:
-                    with stopping_on_signals(engine.stop):
-                        if loop:
-                            async with showing(engine, store, wanted=not json):
-                                finished = await engine.run()
-                        elif source or all_:
-                            finished = await engine.collect_sources(ids)
-                        else:
-                            finished = await engine.collect_due()
-                            await engine.keep_up()  # nobody else may do it where collecting is cron's
-                    return finished, engine.tally
+                    beside = WorkerBeside(store, session.settings, make_fetcher, wanted=loop)
+
+                    def stop() -> None:
+                        engine.stop()
+                        beside.stop()
+
+                    with stopping_on_signals(stop):
+                        async with beside:
+                            if loop:
+                                async with showing(engine, store, wanted=not json):
+                                    finished = await engine.run()
+                            elif source or all_:
+                                finished = await engine.collect_sources(ids)
+                            else:
+                                finished = await engine.collect_due()
+                                await engine.keep_up()  # nobody else may do it where collecting is cron's
+                    return finished and beside.finished, engine.tally
 
         finished, tally = run(work())
         if json:

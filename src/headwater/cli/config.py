@@ -55,8 +55,7 @@ def config(context: typer.Context, json: Json = False) -> None:
 
 def _in_force(intervals: Mapping[str, float]) -> dict[str, float]:
     """Of the names that mean one type, only the last: the others are overruled."""
-    from headwater.collectors.types import find_type, intervals_by_type
+    from headwater.collectors.types import find_type
 
-    intervals_by_type(intervals, {})  # complains of a misspelt type
     last = {find_type(spelling).name: spelling for spelling in intervals}
     return {spelling: intervals[spelling] for spelling in last.values()}

@@ -1,7 +1,7 @@
 """`headwater source …`: what to collect from."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
@@ -13,6 +13,9 @@ from headwater.errors import InputError
 from headwater.language import translate as t
 from headwater.model import Source
 from headwater.wording import NOTHING
+
+if TYPE_CHECKING:
+    from headwater.store.push import Subscription
 
 app = typer.Typer(no_args_is_help=True, help=t("Add, list, pause, resume and remove sources."))
 
@@ -197,12 +200,16 @@ def list_(context: typer.Context, json: Json = False) -> None:
 
 @app.command(help=t("Show one source with everything known of it."))
 def show(context: typer.Context, source_id: Id, json: Json = False) -> None:
+    from headwater.store.push import read_subscription
     from headwater.store.sources import get_source
 
     session: Session = context.obj
     with session.open_store() as store, store.reading() as connection:
         source = get_source(connection, source_id)
+        subscription = read_subscription(connection, source_id)
     shown = source_as_json(source)
+    if subscription is not None:
+        shown["push"] = _subscription_as_json(subscription)
     if json:
         print_json(shown)
     else:
@@ -281,6 +288,21 @@ def _why(source: Source) -> str:
     if source.next_fetch_at is None:
         return t("it has not been visited yet and is first in line")
     return explain_plan(Plan(source.next_fetch_at, source.plan_reason), state=source.policy_state)
+
+
+def _subscription_as_json(subscription: "Subscription") -> dict[str, Any]:
+    """What a source's hub does for it. Its token and secret are nobody's business."""
+    return {
+        "hub": subscription.hub,
+        "topic": subscription.topic,
+        "state": subscription.state,
+        "lease_ends_at": iso(subscription.lease_ends_at),
+        "last_pushed_at": iso(subscription.last_pushed_at),
+        "pushes": subscription.pushes,
+        "forged": subscription.forged,
+        "missed": subscription.missed,
+        "last_error": subscription.last_error,
+    }
 
 
 def source_as_json(source: Source) -> dict[str, Any]:

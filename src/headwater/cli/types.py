@@ -20,11 +20,11 @@ def types(
     ] = None,
     json: Json = False,
 ) -> None:
-    from headwater.collectors.types import TYPES, find_type, intervals_by_type
+    from headwater.collectors.types import find_type, intervals_by_type, source_types
 
     session: Session = context.obj
     intervals = intervals_by_type(session.settings.fetch_intervals, {})
-    wanted = [find_type(name)] if name else list(TYPES)
+    wanted = [find_type(name)] if name else list(source_types())
     if json:
         shown = [type_as_json(each, intervals[each.name]) for each in wanted]
         print_json(shown[0] if name else shown)

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from headwater.collect.decide import candidates
 from headwater.collect.surroundings import Surroundings
+from headwater.collect.trust import heed_push
 from headwater.collect.visit import successful_settlement, too_slow
 from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, read_config
 from headwater.collectors.secrets import fill_references, hide_secrets
@@ -96,6 +97,8 @@ async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
         (claimed,) = claim_sources(connection, [source.id], now=now, lease_until=now + world.timeout_seconds)
         found = candidates(harvest.items, now)
         settlement = successful_settlement(claimed, harvest, found, {}, world.planner, started_at, now)
+        if world.takes_pushes:
+            settlement = heed_push(settlement, harvest, None, now)
         settle(connection, [settlement])
         return settlement.after
 

@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 from headwater.collect.lanes import Lanes
 from headwater.collect.logbook import Logbook
 from headwater.collect.outage import NETWORK_KINDS, Weather
-from headwater.collect.patience import patiently
+from headwater.collect.push import Subscriber
 from headwater.collect.settler import Settler
 from headwater.collect.steering import steer_price
 from headwater.collect.surroundings import Surroundings, make_fetcher, read_surroundings
@@ -37,6 +37,7 @@ from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
 from headwater.store.notify import Listener
 from headwater.store.outages import TOLD_EVERY_SECONDS, clear_outage, mark_outage
+from headwater.store.patience import patiently
 from headwater.store.queue import Settlement, claim_due, claim_sources, next_due_at, release
 
 log = logging.getLogger(__name__)
@@ -210,12 +211,15 @@ class Engine:
 
         self._logbook = logbook = Logbook()
         listening = asyncio.create_task(self._listener.run())
+        subscriber = Subscriber(self._store, self._settings.public_url, self._fetcher, self._clock)
+        subscribing = asyncio.create_task(subscriber.run())
         try:
             return await self._work(work)
         finally:
             logbook.sum_up(self.in_flight, now=True)
             listening.cancel()
-            await asyncio.wait((listening, *((self._keeping_up,) if self._keeping_up else ())))
+            subscribing.cancel()
+            await asyncio.wait((listening, subscribing, *((self._keeping_up,) if self._keeping_up else ())))
 
     async def keep_up(self) -> None:
         """Do the hourly upkeep, if it is time for it and no other worker does it."""

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 POLICIES = ("adaptive", "cadence", "interval")
 ENOUGH_CHECKS = 10  # visits after which an interval set by hand gives way to the fleet's policy
 HISTORY_ITEMS = 500
+STRANGE_TYPE_MINUTES = 240.0  # for a type whose plugin is not there (any more)
 
 _UNLIMITED = Limits(min_interval_seconds=0.0, max_interval_seconds=float("inf"))
 
@@ -127,7 +128,9 @@ class Planner:
     def interval_seconds(self, source: Source) -> float:
         """The fixed interval of a source: its own, else its type's."""
         own = source.config.get("fetch_interval_minutes")
-        return 60.0 * (own if own is not None else self.interval_minutes[source.type])
+        return 60.0 * (
+            own if own is not None else self.interval_minutes.get(source.type, STRANGE_TYPE_MINUTES)
+        )
 
     def _keeps_interval(self, source: Source) -> bool:
         """Whether an interval set by hand still holds, for want of history."""

@@ -5,9 +5,9 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
-from headwater.collect.patience import patiently
 from headwater.errors import StoreError
 from headwater.store.database import Store
+from headwater.store.patience import patiently
 from headwater.store.queue import Settlement, settle
 
 log = logging.getLogger(__name__)

@@ -33,6 +33,7 @@ class Surroundings:
     weather: Weather
     clock: Callable[[], float]
     timeout_seconds: float
+    takes_pushes: bool = False  # whether the world can reach us
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what configs may refer to
 
 
@@ -49,17 +50,22 @@ async def read_surroundings(
     if clock is None:
         clock = DatabaseClock(store)
         await store.read(clock.measure)
-    rows, price = await store.read(_read_all)
-    intervals = _known_types(rows)
     return Surroundings(
         store=store,
         fetcher=fetcher,
-        planner=make_planner(settings, intervals, price, rng or Random()),
+        planner=await read_planner(store, settings, rng),
         weather=weather or Weather(),
         clock=clock,
         timeout_seconds=settings.visit_timeout_seconds,
+        takes_pushes=settings.public_url is not None,
         secrets=settings.secrets,
     )
+
+
+async def read_planner(store: Store, settings: Settings, rng: Random | None = None) -> Planner:
+    """The planner with what the database says now."""
+    rows, price = await store.read(_read_all)
+    return make_planner(settings, _known_types(rows), price, rng or Random())
 
 
 async def read_intervals(store: Store, settings: Settings) -> dict[str, float]:

@@ -21,6 +21,7 @@ from headwater.collect.lanes import host_of
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
 from headwater.collect.surroundings import Surroundings
+from headwater.collect.trust import heed_push
 from headwater.collectors.base import (
     Collector,
     Errand,
@@ -36,6 +37,7 @@ from headwater.model import NO_HINTS, NO_METADATA, Observation, Source, SourceMe
 from headwater.store.database import Store
 from headwater.store.items import Known, known_keys, recent_times
 from headwater.store.memory import read_memory
+from headwater.store.push import read_subscription
 from headwater.store.queue import Settlement
 
 log = logging.getLogger(__name__)
@@ -73,7 +75,7 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
         raise  # ours, not the source's
     except HeadwaterError as error:
         return failed_settlement(source, internal_failure(error.render("en")), world, started_at)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the latter by a plugin that takes itself for a program
         log.exception("source %s: unexpected error", source.id)
         return failed_settlement(
             source, internal_failure(f"{type(error).__name__}: {error}"), world, started_at
@@ -120,7 +122,11 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
     if wanted or (found and source.last_fetched_at is not None):
         known, history = await world.store.read(_look_up, source.id, keys_of(found), wanted)
     world.weather.record(host_of(source.url), now, None)
-    return successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
+    settlement = successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
+    if world.takes_pushes:
+        subscription = await world.store.read(read_subscription, source.id)
+        settlement = heed_push(settlement, harvest, subscription, now)
+    return settlement
 
 
 def _look_up(
@@ -138,10 +144,13 @@ def successful_settlement(
     started_at: float,
     now: float,
     history: Sequence[float] = (),
+    *,
+    whole: bool = True,
 ) -> Settlement:
     """What is written when a visit has worked.
 
-    `known` is what the database knows of what was found, `history` what the planner wanted to be told.
+    `known` is what the database knows of what was found, `history` what the planner wanted to be told. `whole`:
+    what was found is all that the source shows, so that sharing nothing with it means that something was missed.
     """
     # A document that was not read again says what it said the last time.
     document = source.hints if harvest.document_hints is None else harvest.document_hints
@@ -152,7 +161,7 @@ def successful_settlement(
             max_age_seconds=harvest.hints.max_age_seconds,
             retry_after_seconds=harvest.hints.retry_after_seconds,
         )
-    decision = decide(found, known, now=now, has_history=source.last_entry_at is not None)
+    decision = decide(found, known, now=now, has_history=whole and source.last_entry_at is not None)
     # What a collector left where it was because it is known ties this visit to the one before.
     overflow = decision.overflow and not harvest.known_count
     items_found = len(found) + harvest.known_count

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, V
 from headwater.errors import FailureKind, InputError, Text, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Auth, BasicAuth, BearerAuth, Request, Response, public_url
-from headwater.model import NO_HINTS, NO_METADATA, Hints, Item, Json, Source, SourceMetadata, Validators
+from headwater.model import NO_HINTS, NO_METADATA, Hints, Hub, Item, Json, Source, SourceMetadata, Validators
 
 # For `Field(json_schema_extra=SECRET)`: the value is in no output, message or log.
 SECRET: Final[dict[str, JsonValue]] = {"secret": True}
@@ -80,7 +80,7 @@ class StructuredConfig(SourceConfig):
     )
 
 
-def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
+def is_secret(key: str, model: type[BaseModel] = SourceConfig) -> bool:
     """Whether the value of `key` must not be shown: its field says so, or its name does."""
     field = model.model_fields.get(key)
     extra = field.json_schema_extra if field else None
@@ -88,7 +88,7 @@ def is_secret(key: str, model: type[SourceConfig] = SourceConfig) -> bool:
     return bool(_LOOKS_SECRET.search(key)) if marked is None else bool(marked)
 
 
-def shown_config(config: Json, model: type[SourceConfig] = SourceConfig) -> dict[str, Any]:
+def shown_config(config: Json, model: type[BaseModel] = SourceConfig) -> dict[str, Any]:
     """A config as it may be shown: whatever can hold a secret is starred out, unless it only refers to one."""
     return {
         key: "***" if is_secret(key, model) and value and not _is_reference(value) else _shown(value)
@@ -170,6 +170,7 @@ class Harvest:
     http_status: int | None = None
     requests: int = 1
     bytes_received: int = 0
+    hub: Hub | None = None  # who would push what the source publishes, if its document was read
     known_count: int = 0  # how many items it left where they are, because they are known
     left_out_count: int = 0  # how many items of the answer the source's config does not want, or not yet
     memory: bytes | None = (
@@ -208,6 +209,9 @@ def refuse_emptiness(source: Source, config: SourceConfig, harvest: Harvest) -> 
 class Collector(ABC):
     config_model: ClassVar[type[SourceConfig]] = SourceConfig
     remembers: ClassVar[bool] = False  # whether it leaves itself a memory in its harvests
+    # For types that other packages bring; those of Headwater's own stand in `collectors.types`.
+    alias: ClassVar[str | None] = None
+    interval_minutes: ClassVar[float] = 240.0
 
     def locate(self, url: str | None, config: Json) -> tuple[str | None, Json]:
         """Address and config of a new source, each completed from the other: a user may give either.

@@ -1,14 +1,18 @@
-"""The table of source types: names, aliases, default intervals, and where each one's collector is."""
+"""The table of source types: names, aliases, default intervals, and where each one's collector is.
+
+Types that other packages bring (see `plugins`) are looked for when a name is none of ours, or all are asked for.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from headwater.errors import InputError, SettingError
+from headwater.errors import InputError, SettingError, Text
+from headwater.plugins import COLLECTORS, DisabledPlugin, Plugins, load_plugins
 
 if TYPE_CHECKING:
     from headwater.collectors.base import Collector, SourceConfig
@@ -21,6 +25,7 @@ class SourceType:
     interval_minutes: float
     collector: str | None = None  # module:class, imported on first use; None: nothing to collect it with
     addresses: str | None = None  # a pattern of the addresses that mean this type where none is given
+    package: str | None = None  # the package that brings it; None: Headwater's own
 
 
 _FEED = "headwater.collectors.feed:FeedCollector"
@@ -31,8 +36,14 @@ TYPES: tuple[SourceType, ...] = (
     SourceType("rss.digest", "digest_feed", 240, _FEED),
     SourceType("rss.hub", None, 240, "headwater.collectors.rsshub:RssHubCollector", r"rsshub://"),
     SourceType("web.sitemap", "sitemap", 120, "headwater.collectors.sitemap:SitemapCollector"),
-    SourceType("web.scraper", "website", 240),
-    SourceType("web.github_trending", "github_trending", 240),
+    SourceType("web.scraper", "website", 240, "headwater.collectors.scraper:ScraperCollector"),
+    SourceType(
+        "web.github_trending",
+        "github_trending",
+        240,
+        "headwater.collectors.github_trending:TrendingCollector",
+        r"(https?://)?github\.com/trending(/|\?|\Z)",
+    ),
     SourceType(
         "api.hackernews",
         "hackernews",
@@ -61,35 +72,108 @@ TYPES: tuple[SourceType, ...] = (
 )
 
 
-@cache
-def _by_any_name() -> dict[str, SourceType]:
-    """Every spelling that is accepted: two-part name, alias, and the name as environment variables have it."""
-    names: dict[str, SourceType] = {}
-    for source_type in TYPES:
-        for name in (source_type.name, source_type.alias, source_type.name.replace(".", "_")):
-            if name:
-                names.setdefault(name, source_type)
+def source_types() -> tuple[SourceType, ...]:
+    """Every type there is: Headwater's own, then those of plugins."""
+    return TYPES + _plugin_types()
+
+
+def disabled_types() -> tuple[DisabledPlugin, ...]:
+    """The plugins that bring a type which cannot be used, each with what is wrong."""
+    return _plugins().disabled
+
+
+def _spellings(source_type: SourceType) -> set[str]:
+    """Every name of a type that is accepted: two-part name, alias, and the name as environment variables have it."""
+    names = (source_type.name, source_type.alias, source_type.name.replace(".", "_"))
+    return {name for name in names if name}
+
+
+def _by_any_name(types: Iterable[SourceType]) -> dict[str, SourceType]:
+    names = {source_type.name: source_type for source_type in types}
+    for source_type in list(names.values()):
+        for spelling in _spellings(source_type):
+            names.setdefault(spelling, source_type)  # nobody's alias hides another's name
     return names
 
 
+@cache
+def _own_by_any_name() -> dict[str, SourceType]:
+    return _by_any_name(TYPES)
+
+
+@cache
+def _all_by_any_name() -> dict[str, SourceType]:
+    return _by_any_name(source_types())
+
+
+@cache
+def _plugin_types() -> tuple[SourceType, ...]:
+    types = []
+    for plugin in _plugins().usable.values():
+        collector: type[Collector] = plugin.loaded
+        place = f"{collector.__module__}:{collector.__qualname__}"
+        types.append(
+            SourceType(
+                plugin.name, collector.alias, collector.interval_minutes, place, package=plugin.package
+            )
+        )
+    return tuple(types)
+
+
+def _plugins() -> Plugins:
+    from headwater.collectors.base import Collector
+
+    return load_plugins(COLLECTORS, Collector, frozenset(_own_by_any_name()), _find_fault)
+
+
+def _find_fault(name: str, loaded: "type[Collector]") -> Text | None:
+    """What is wrong with a collector that a package brings, beyond its being one."""
+    from headwater.collectors.base import SourceConfig
+
+    if not re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", name):
+        return Text("a type has a name of two parts in small letters, such as web.example")
+    alias, minutes = loaded.alias, loaded.interval_minutes
+    if alias is not None and not re.fullmatch(r"[a-z][a-z0-9_]*", alias):
+        return Text("its alias {alias} is not one word in small letters", alias=alias)
+    for spelling in _spellings(SourceType(name, alias, minutes)):
+        if spelling in _own_by_any_name():
+            return Text("Headwater has a {name} of its own, which no plugin may replace", name=spelling)
+    if isinstance(minutes, bool) or not 0.01 <= minutes <= 525_600:
+        return Text("its interval_minutes = {minutes} is not between 0.01 and 525600", minutes=minutes)
+    model: type = loaded.config_model
+    if not issubclass(model, SourceConfig):
+        return Text("its config_model does not extend SourceConfig")
+    loaded()  # what cannot be made cannot be used
+    return None
+
+
 def find_type(text: str) -> SourceType:
-    """The type somebody means by `text`; InputError suggests the nearest one."""
-    found = _by_any_name().get(text.strip().lower())
+    """The type somebody means by `text`; InputError suggests the nearest one, or says why it is disabled."""
+    wanted = text.strip().lower()
+    found = _own_by_any_name().get(wanted) or _all_by_any_name().get(wanted)
     if found:
         return found
-    near = get_close_matches(text.strip().lower(), list(_by_any_name()), n=1, cutoff=0.5)
+    if disabled := _plugins().why_not(wanted):
+        raise InputError(
+            "the source type {type} cannot be used: the plugin of {package} is disabled: {problem}",
+            type=text,
+            package=disabled.package,
+            problem=disabled.problem,
+        )
+    near = get_close_matches(wanted, list(_all_by_any_name()), n=1, cutoff=0.5)
     if near:
         raise InputError("there is no source type {type}; did you mean {near}?", type=text, near=near[0])
     raise InputError(
         "there is no source type {type}; choose one of {known}",
         type=text,
-        known=", ".join(source_type.name for source_type in TYPES),
+        known=", ".join(source_type.name for source_type in source_types()),
     )
 
 
 def is_type(text: str) -> bool:
     """Whether `text` is a name or an alias of a type."""
-    return text.strip().lower() in _by_any_name()
+    wanted = text.strip().lower()
+    return wanted in _own_by_any_name() or wanted in _all_by_any_name()
 
 
 def recognise_type(url: str) -> SourceType:
@@ -102,17 +186,20 @@ def recognise_type(url: str) -> SourceType:
 
 def alias_of(type_name: str) -> str:
     """The one-word name of a type, itself where it has none."""
-    found = _by_any_name().get(type_name)
+    found = _own_by_any_name().get(type_name) or _all_by_any_name().get(type_name)
     return (found.alias if found else None) or type_name
 
 
 @cache
 def collector_of(type_name: str) -> "Collector | None":
     """The collector for a type, or None when there is nothing to collect it with."""
-    place = find_type(type_name).collector
-    if place is None:
+    source_type = find_type(type_name)
+    if source_type.collector is None:
         return None
-    module, _, name = place.partition(":")
+    if source_type.package is not None:
+        made: Collector = _plugins().usable[source_type.name].loaded()
+        return made
+    module, _, name = source_type.collector.partition(":")
     collector: Collector = getattr(import_module(module), name)()
     return collector
 
@@ -130,7 +217,7 @@ def config_model_of(type_name: str) -> "type[SourceConfig]":
 
 def intervals_by_type(configured: Mapping[str, float], stored: Mapping[str, float]) -> dict[str, float]:
     """Minutes between visits for every type: the table's, then the environment's, then the database's."""
-    intervals = {source_type.name: source_type.interval_minutes for source_type in TYPES}
+    intervals = {source_type.name: source_type.interval_minutes for source_type in source_types()}
     for layer in (configured, stored):
         for spelling, minutes in layer.items():
             try:

@@ -12,6 +12,7 @@ when a connection is lost before any of the answer has come: a kept one may clos
 import re
 import time
 from collections.abc import Awaitable, Iterable, Mapping
+from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -30,6 +31,8 @@ from headwater.fetch.guard import Guard
 from headwater.fetch.hints import read_hints
 from headwater.fetch.message import BasicAuth, Hop, Request, Response
 from headwater.fetch.politeness import Politeness, Slots
+from headwater.fetch.proxy import GuardedProxy
+from headwater.fetch.robots import Robots
 from headwater.fetch.url import Proxy, read_location, read_proxy, read_url
 from headwater.model import NO_HINTS, Hints, Validators
 
@@ -106,6 +109,11 @@ class Fetcher:
             await self._session.close()
         await self._resolver.close()
 
+    @cached_property
+    def robots(self) -> Robots:
+        """What sites ask of programs, remembered for all who read pages through this door."""
+        return Robots(self)
+
     async def get(self, request: Request) -> Response:
         """The answer to a GET, or FetchError. One that fails before anything was sent has no http_status."""
         trail = _Trail(request)
@@ -149,6 +157,34 @@ class Fetcher:
         """Send nothing to the host of `url` for a while: its service has said so in its own way."""
         self.politeness.rest((read_url(url)[0].raw_host or "").lower(), seconds)
 
+    async def post(self, request: Request) -> Response:
+        """The answer to a POST of the request's body, whatever its status; FetchError when there is none.
+
+        For services the operator named, which are asked as often as there is work for them: their hosts have no
+        turns to wait for. A redirect is an answer like any other: nothing is ever sent on to another place.
+        """
+        if request.body is None:
+            raise ValueError("nothing to post")
+        trail = _Trail(request)
+        proxy = self._proxy if request.proxy is None else read_proxy(request.proxy, is_ours=False)
+        self.guard.check_url(
+            trail.url.scheme, trail.host, trail.url.port or 0, shown=trail.shown, proxied=proxy is not None
+        )
+        if not self._slots.try_take():
+            await self._slots.take()
+        try:
+            answer = await self._send(request, trail, proxy)
+            trail.take(answer)
+            return await trail.changed(answer, request.max_bytes or self._max_bytes)
+        except (ClientError, OSError, ValueError) as error:
+            raise network_error(error, self.guard, trail.shown, trail.host, proxy is not None) from None
+        finally:
+            self._slots.give()
+
+    def open_to_child(self, *, max_bytes: int) -> GuardedProxy:
+        """A way out for another program, through this guard; an async context manager."""
+        return GuardedProxy(self.guard, max_bytes=max_bytes, upstream=self._proxy)
+
     async def _wait_for_turn(self, host: str, shown: str, entered: bool) -> None:
         """Take the host's turn, then one of our own slots: whoever waits for a host holds up nobody else."""
         if not entered:
@@ -170,9 +206,17 @@ class Fetcher:
             raise RuntimeError("a Fetcher is used within its `async with`")
         deadlines = self._deadlines(request, trail.spent)
         trail.began = time.monotonic()
+        method = "GET" if request.body is None else "POST"
         if proxy is None:
             connecting_to.set(trail.host)
-            return session.get(trail.url, headers=headers, timeout=deadlines, allow_redirects=False)
+            return session.request(
+                method,
+                trail.url,
+                headers=headers,
+                data=request.body,
+                timeout=deadlines,
+                allow_redirects=False,
+            )
         connecting_to.set("" if proxy.is_ours else proxy.url.raw_host or "")
         proxy_headers = None
         if proxy.authorization is not None:
@@ -180,9 +224,11 @@ class Fetcher:
                 proxy_headers = {"Proxy-Authorization": proxy.authorization}  # goes with CONNECT, no further
             else:
                 headers["Proxy-Authorization"] = proxy.authorization
-        return session.get(
+        return session.request(
+            method,
             trail.url,
             headers=headers,
+            data=request.body,
             timeout=deadlines,
             allow_redirects=False,
             proxy=proxy.url,

@@ -49,7 +49,7 @@ Auth = BasicAuth | BearerAuth
 
 @dataclass(slots=True, eq=False)  # not frozen: that makes building one twice as dear
 class Request:
-    """One thing to get. What is None is as the Fetcher was told for all.
+    """One thing to get, or to post when it has a `body`. What is None is as the Fetcher was told for all.
 
     `headers`, `cookies` and `auth` go to the URL's own origin and never to another one it redirects to.
     """
@@ -66,6 +66,7 @@ class Request:
     total_seconds: float | None = None
     connect_seconds: float | None = None
     read_seconds: float | None = None
+    body: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.headers:
@@ -115,6 +116,10 @@ class Response:
     elapsed_seconds: float = 0.0
     content_type: str | None = None
     requests: int = 1
+
+    def header_values(self, name: str) -> list[str]:
+        """Every value of a header that may be there several times; `name` in small letters."""
+        return [value for key, value in self.headers.items() if key.lower() == name]
 
 
 def public_url(url: str) -> str:

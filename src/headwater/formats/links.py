@@ -21,8 +21,24 @@ _VALUE: Final = (
 )
 _RELATIVE: Final = tuple(re.compile(name + _VALUE) for name in _NAMES)
 _RELATIVE_SHOUTED: Final = tuple(re.compile(name.upper() + _VALUE) for name in _NAMES)
+_LONGEST_HEADER: Final = 8_192
 _LONGEST_TAG: Final = 2000  # how far back to look for the beginning of a tag
 _SRCSET = re.compile(r"""srcset=(?:"([^"<>]*)"|'([^'<>]*)')""")
+
+
+_LINK_VALUE = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
+_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
+
+
+def read_link_header(value: str, base: str | None = None) -> list[tuple[str, str]]:
+    """The (relation, address) pairs of an HTTP `Link` header."""
+    found = []
+    for address, parameters in _LINK_VALUE.findall(value[:_LONGEST_HEADER]):
+        rel = _REL.search(parameters)
+        url = join(base, address)
+        if rel and url:
+            found += [(name, url) for name in (rel[1] or rel[2] or "").lower().split()]
+    return found
 
 
 def is_absolute(url: str) -> bool:

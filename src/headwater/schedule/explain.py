@@ -112,6 +112,7 @@ _SENTENCES = {
     "max_interval": "next visit {when}: no source is left alone longer than that",
     "paused": "next visit {when}: paused after repeated failures, still tried once a day",
     "error": "next visit {when}: in error after many failures, still tried once a week",
+    "pushed": "pushed by hub; safety check daily, the next {when}",
     "policy": "next visit {when}",
 }
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, select
 from headwater.errors import NotFoundError
 from headwater.model import Item
 from headwater.store.bulk import insert_rows, select_by, storable, update_rows
+from headwater.store.positions import take_positions
 from headwater.store.search import index_again
 from headwater.store.selection import EVERYTHING, Selection, conditions
 from headwater.store.tables import item_versions, items, seen_ids, sources
@@ -116,6 +117,8 @@ _NEW = (
     "date_invented",
     "first_seen_at",
     "content_hash",
+    "position",
+    "changed_position",
 )
 _SEEN = ("source_id", "id_hash", "item_hash", "content_hash", "first_seen_at")
 
@@ -124,6 +127,7 @@ def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemCh
     """Write the changes of many visits, each given as (source id, changes, time)."""
     new: list[tuple[Any, ...]] = []
     seen: dict[tuple[int, bytes], tuple[Any, ...]] = {}
+    positions = iter(take_positions(connection, sum(len(changes) for _, changes, _ in visits)))
     for source_id, changes, now in visits:
         for change in changes:
             if change.kind == "renamed":
@@ -131,6 +135,7 @@ def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemCh
                 change = replace(change, item_key=change.id_key)
             for key in (change.id_key, *change.likenesses):
                 seen[source_id, key] = (source_id, key, change.item_key, change.content_hash, now)
+            position = next(positions)
             if change.kind == "new":
                 new.append(
                     (
@@ -142,10 +147,12 @@ def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemCh
                         change.date_invented,
                         now,
                         change.content_hash,
+                        position,
+                        position,
                     )
                 )
             else:
-                _change(connection, source_id, change, now)
+                _change(connection, source_id, change, now, position)
     insert_rows(connection, items, _NEW, new, "ON CONFLICT (source_id, id_hash) DO NOTHING")
     insert_rows(
         connection,
@@ -174,7 +181,7 @@ def _rename(connection: Connection, source_id: int, change: ItemChange) -> None:
     )
 
 
-def _change(connection: Connection, source_id: int, change: ItemChange, now: float) -> None:
+def _change(connection: Connection, source_id: int, change: ItemChange, now: float, position: int) -> None:
     """The item's row takes the new content; the old one is kept as a version."""
     row = connection.execute(
         select(items).where(items.c.source_id == source_id, items.c.id_hash == change.item_key)
@@ -191,8 +198,8 @@ def _change(connection: Connection, source_id: int, change: ItemChange, now: flo
         connection,
         items,
         ("id",),
-        (*_CONTENT, "content_hash", "version"),
-        [(*_content_values(change.item), change.content_hash, row.version + 1, row.id)],
+        (*_CONTENT, "content_hash", "version", "changed_position"),
+        [(*_content_values(change.item), change.content_hash, row.version + 1, position, row.id)],
     )
     index_again(connection, [row.id])
 
@@ -285,6 +292,7 @@ def count_items(connection: Connection) -> int:
 
 
 def stored_item(row: Row[Any]) -> StoredItem:
+    """An item from a row of all its columns and its source's name as `source_name`."""
     return StoredItem(
         id=row.id,
         source_id=row.source_id,

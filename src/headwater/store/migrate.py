@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from headwater.store.database import Store
 
-HEAD = "0005"  # a test compares it with the newest file in migrations/versions
+HEAD = "0008"  # a test compares it with the newest file in migrations/versions
 ADVISORY_LOCK = 0x48656164  # any number will do, as long as it never changes
 PATIENCE_SECONDS = 60.0
 MIGRATIONS = Path(__file__).with_name("migrations")

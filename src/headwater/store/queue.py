@@ -19,7 +19,9 @@ from headwater.store.bulk import insert_rows, is_sqlite, run_by, select_by, stor
 from headwater.store.items import ItemChange, write_items
 from headwater.store.memory import write_memories
 from headwater.store.notify import announce
+from headwater.store.push import SubscriptionChange, write_subscription_changes
 from headwater.store.sources import hints_to_json, move_source, place_in_line, source_from_row
+from headwater.store.starting import start_for_visits
 from headwater.store.stats import read_stats, write_stats
 from headwater.store.tables import collection_records, sources
 
@@ -33,6 +35,8 @@ class Settlement:
     visit: Visit
     changes: tuple[ItemChange, ...] = ()
     memory: bytes | None = None  # what its collector wants to be told at the next visit; None: as it was
+    push: SubscriptionChange | None = None  # what it says of the source's subscription to a hub
+    pushed: bool = False  # found by a hub and not by a visit: whoever asked for a visit still gets one
 
     @property
     def lease(self) -> tuple[int, int]:
@@ -189,6 +193,7 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
     held = _still_held(connection, [settlement.lease for settlement in settlements])
     valid = [settlement for settlement in settlements if settlement.lease in held]
     write_items(connection, [(s.before.id, s.changes, s.visit.finished_at) for s in valid])
+    start_for_visits(connection, (_pipeline_row(s) for s in valid if s.before.pipeline_template_id))
     update_rows(connection, sources, ("id",), _HOT, [_hot_row(s, held[s.lease]) for s in valid])
     update_rows(
         connection,
@@ -202,11 +207,26 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
             move_source(connection, settlement.after)
     write_stats(connection, [s.after for s in valid])
     write_memories(connection, [(s.before.id, s.memory) for s in valid if s.memory is not None])
+    write_subscription_changes(
+        connection, [(s.before.id, s.push, s.visit.finished_at) for s in valid if s.push is not None]
+    )
     insert_rows(connection, collection_records, _RECORD, [_record_row(s) for s in valid])
     done = set(held)
     if len(valid) < len(settlements):
         done |= _settled_before(connection, [s.lease for s in settlements if s.lease not in held])
     return done
+
+
+def _pipeline_row(settlement: Settlement) -> tuple[Any, ...]:
+    source, changes = settlement.before, settlement.changes
+    new = [change.id_key for change in changes if change.kind == "new"]
+    # A renamed item is stored under its new id by now, and may have changed as well.
+    changed = [
+        change.id_key if change.kind == "renamed" else change.item_key
+        for change in changes
+        if change.kind != "new"
+    ]
+    return source.id, source.pipeline_template_id, new, changed, settlement.visit.finished_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +268,7 @@ def _settled_before(connection: Connection, leases: Sequence[tuple[int, int]]) -
 def _hot_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
     after = settlement.after
     requested_at = held.refresh_requested_at
-    if requested_at is not None and requested_at <= settlement.visit.started_at:
+    if requested_at is not None and requested_at <= settlement.visit.started_at and not settlement.pushed:
         requested_at = None  # this visit was the answer to it
     due_at = place_in_line(
         enabled=held.enabled,

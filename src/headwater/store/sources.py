@@ -13,6 +13,7 @@ from headwater.errors import ConflictError, FailureKind, InputError, NotFoundErr
 from headwater.model import NO_HINTS, Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
 from headwater.store.notify import announce
+from headwater.store.push import wake_subscription
 from headwater.store.tables import sources
 
 # Places in the line of due sources, before every planned time (see `place_in_line`).
@@ -215,6 +216,7 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
     connection.execute(
         sources.update().where(sources.c.id == source.id).values(**values, due_at=due_at, updated_at=now)
     )
+    wake_subscription(connection, source.id, now)
 
 
 def hints_to_json(hints: Hints) -> str:

@@ -146,6 +146,32 @@ source_memories = Table(
     _column("memory", LargeBinary),  # its collector's own; apart from the source, for it can be large
 )
 
+push_subscriptions = Table(
+    "push_subscriptions",
+    metadata,
+    Column(
+        "source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    _column("hub", Text),
+    _column("topic", Text),
+    _column("token", Text),  # the last part of our address, which nobody but the hub knows
+    _column("secret", Text),  # with which the hub signs
+    _column("state", Text, "'wanted'"),  # wanted, pending, active, refused, leaving
+    _column("act_at", Seconds, null=True),  # when something is to be done about it; NULL: never
+    _column("attempts", Integer, "0"),  # requests to the hub since it last confirmed
+    _column("verified_at", Seconds, null=True),  # when this subscription began
+    _column("lease_ends_at", Seconds, null=True),
+    _column("last_pushed_at", Seconds, null=True),
+    _column("missed_at", Seconds, null=True),  # when it was found that the hub does not push everything
+    _column("pushes", Id, "0"),
+    _column("forged", Id, "0"),  # deliveries without a right signature, refused
+    _column("missed", Integer, "0"),
+    _column("last_error", Text, null=True),
+    _column("created_at", Seconds),
+    UniqueConstraint("token"),
+)
+Index("ix_push_subscriptions_act_at", push_subscriptions.c.act_at)
+
 source_stats = Table(
     "source_stats",
     metadata,
@@ -193,9 +219,14 @@ items = Table(
     _column("content_hash", LargeBinary),
     _column("version", Integer, "1"),
     _column("status", Text, "'NEW'"),  # ANALYZED once a pipeline has completed
+    # Places in the order in which items were stored, and last changed (see store.positions).
+    _column("position", Id, "0"),
+    _column("changed_position", Id, "0"),
     UniqueConstraint("source_id", "id_hash"),
 )
 Index("ix_items_item_at", items.c.item_at, items.c.id)
+Index("ix_items_position", items.c.position)
+Index("ix_items_changed_position", items.c.changed_position)
 Index("ix_items_source_item_at", items.c.source_id, items.c.item_at)
 
 item_versions = Table(
@@ -209,6 +240,24 @@ item_versions = Table(
     _column("updated_at", Seconds, null=True),
     _column("content_hash", LargeBinary),
     _column("replaced_at", Seconds),
+)
+
+item_clock = Table(
+    "item_clock",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),  # there is one row, 1
+    _column("last_position", Id),  # on SQLite; PostgreSQL has the sequence `item_positions`
+)
+
+consumer_cursors = Table(
+    "consumer_cursors",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _column("position", Id, "0"),  # everything up to here is acknowledged
+    _column("with_changes", Boolean, "false"),
+    _column("filters", Text, "'{}'"),  # JSON: source_id, folder, type, query
+    _column("created_at", Seconds),
+    _column("acknowledged_at", Seconds, null=True),
 )
 
 seen_ids = Table(
@@ -310,6 +359,22 @@ pipeline_executions = Table(
     _column("completed_at", Seconds, null=True),
     _column("lease_no", Id, "0"),
     _column("lease_until", Seconds, null=True),
+    _column("forced_no", Integer, "0"),  # 0: the one run of this version; 1, 2, …: asked for all the same
+    _column("rerun_no", Integer, "0"),  # how often steps that had completed were run again
+    # The queue: `due_at` is the place in line as in `sources`, NULL when the run has ended.
+    _column("next_step_type", Text, null=True),
+    _column("due_at", Seconds, null=True),
+    _column("slot_at", Seconds, null=True),  # the start a rate limit has given to the next step
+    _column("cancel_requested_at", Seconds, null=True),
+)
+Index("ix_pipeline_executions_due", pipeline_executions.c.due_at)
+Index(
+    "uq_pipeline_executions_version",
+    pipeline_executions.c.item_id,
+    pipeline_executions.c.item_version,
+    pipeline_executions.c.template_id,
+    pipeline_executions.c.forced_no,
+    unique=True,
 )
 Index("ix_pipeline_executions_status", pipeline_executions.c.status, pipeline_executions.c.id)
 Index("ix_pipeline_executions_item", pipeline_executions.c.item_id)
@@ -332,11 +397,19 @@ pipeline_steps = Table(
     _column("retries", Integer, "0"),
     _column("status", Text, "'pending'"),
     _column("attempts", Integer, "0"),
+    _column("crashes", Integer, "0"),  # attempts that began and never ended: their worker died
     _column("output_data", Text, null=True),
     _column("error_message", Text, null=True),
     _column("started_at", Seconds, null=True),
     _column("completed_at", Seconds, null=True),
     UniqueConstraint("execution_id", "step_index"),
+)
+
+step_rates = Table(
+    "step_rates",
+    metadata,
+    Column("step_type", Text, primary_key=True),
+    _column("next_at", Seconds),  # the next free start under the type's rate limit, for all workers together
 )
 
 settings = Table(

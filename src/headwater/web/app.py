@@ -22,6 +22,7 @@ from headwater.web.context import Context
 from headwater.web.hosts import allowed_hosts
 from headwater.web.outlets import outlet_routes
 from headwater.web.pages.routes import add_pages, show_problem
+from headwater.web.push import PushDoor
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -67,4 +68,6 @@ def create_app(store: Store, settings: Settings, *, clock: Callable[[], float] =
     async def healthz() -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
+    if settings.public_url is not None:
+        app.add_middleware(PushDoor, context=app.state.context)  # added last: it stands before all others
     return app

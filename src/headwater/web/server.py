@@ -10,8 +10,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from headwater.collect.engine import Engine
+from headwater.collect.surroundings import make_fetcher
 from headwater.config import Settings
 from headwater.errors import InputError
+from headwater.pipeline.beside import WorkerBeside
 from headwater.store.database import Store
 from headwater.store.keys import add_first_key, has_key
 from headwater.web.app import create_app
@@ -97,7 +99,7 @@ async def serve(
     on_ready: Callable[[str], None],
     on_first_key: Callable[[str], None] | None = None,
 ) -> bool:
-    """Collect and show until a signal. Answers False when visits had to be cut short.
+    """Collect, work on pipelines and show until a signal. Answers False when something had to be cut short.
 
     With `on_first_key`, an API key is made if there never was one, and told this once.
     """
@@ -105,22 +107,25 @@ async def serve(
     await _refuse_open_door(store, settings.host)
     with contextlib.closing(listen(settings.host, settings.port)) as listener:
         async with Engine(store, settings) as engine:
+            beside = WorkerBeside(store, settings, make_fetcher)
 
             def stop() -> None:
                 engine.stop()
+                beside.stop()
                 stopped.set()
 
             with stopping_on_signals(stop):
-                app = create_app(store, settings, clock=engine.clock)
-                serving = asyncio.create_task(serve_app(app, listener, stopped))
-                collecting = asyncio.create_task(engine.run())
-                on_ready(address_of(listener))
-                if on_first_key is not None:
-                    await _make_first_key(store, on_first_key)
-                await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
-                stop()
-                # Both end before either's error is raised: visits under way are settled or given back.
-                await asyncio.wait((serving, collecting))
-                finished = collecting.result()
-                serving.result()
-                return finished
+                async with beside:
+                    app = create_app(store, settings, clock=engine.clock)
+                    serving = asyncio.create_task(serve_app(app, listener, stopped))
+                    collecting = asyncio.create_task(engine.run())
+                    on_ready(address_of(listener))
+                    if on_first_key is not None:
+                        await _make_first_key(store, on_first_key)
+                    await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
+                    stop()
+                    # Both end before either's error is raised: visits under way are settled or given back.
+                    await asyncio.wait((serving, collecting))
+                    finished = collecting.result()
+                    serving.result()
+                return finished and beside.finished

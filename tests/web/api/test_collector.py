@@ -19,7 +19,7 @@ def add(store: Store, clock: FakeClock, url: str, kind: str = "rss", **config: f
 
 
 def test_a_source_that_was_never_visited(caller: MakeCaller, store: Store, clock: FakeClock) -> None:
-    add(store, clock, "https://one.example/", "hackernews")
+    add(store, clock, "https://news.ycombinator.com/", "hackernews")
     assert caller("read").get(STATUS).json() == {
         "sources": [
             {
@@ -66,7 +66,7 @@ def test_times_are_told_to_the_millisecond(caller: MakeCaller, store: Store, clo
 
 def test_intervals_are_those_in_force(caller: MakeCaller, store: Store, clock: FakeClock) -> None:
     add(store, clock, "https://one.example/")
-    add(store, clock, "https://two.example/", "hackernews")
+    add(store, clock, "https://news.ycombinator.com/newest", "hackernews")
     add(store, clock, "https://three.example/", fetch_interval_minutes=2.5)
     with store.writing() as connection:
         set_setting(connection, "fetch_interval.hackernews", 15, clock())

@@ -29,6 +29,7 @@ class StepError(HeadwaterError):
 
 class PassingStepError(StepError):
     passing = True
+    retry_after_seconds: float | None = None  # the other side's own word on when
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from headwater.collect.surroundings import read_intervals
-from headwater.collectors.types import TYPES, find_type
+from headwater.collectors.types import find_type, source_types
 from headwater.config import INTERVAL_NAME, SETTINGS, shown_value
 from headwater.errors import InputError
 from headwater.store.keys import SCOPES, add_key, list_keys, revoke_key
@@ -73,7 +73,7 @@ async def _show(
             (setting, shown_value(setting, getattr(settings, setting.name)), settings.origins[setting.name])
             for setting in SETTINGS
         ],
-        types=TYPES,
+        types=source_types(),
         intervals=await read_intervals(store, settings),
         set_here=await store.read(interval_settings),
         keys=await store.read(list_keys) if page.visitor.allows("admin") else [],

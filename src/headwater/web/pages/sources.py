@@ -16,7 +16,7 @@ from headwater.collect.lists import export_opml, import_opml
 from headwater.collect.planning import POLICIES
 from headwater.collect.surroundings import make_fetcher, read_surroundings
 from headwater.collectors.base import shown_config
-from headwater.collectors.types import TYPES, config_model_of
+from headwater.collectors.types import config_model_of, source_types
 from headwater.errors import HeadwaterError, InputError
 from headwater.model import Plan, Source
 from headwater.schedule.explain import explain_plan
@@ -285,7 +285,7 @@ async def _show_adding(
         status=status,
         url=url,
         type=type,
-        types=[each.name for each in TYPES],
+        types=[each.name for each in source_types()],
         found=found,
         problem=problem,
         folders=await page.context.store.read(list_folders),

@@ -1,0 +1,72 @@
+"""`headwater worker`: a process that works on pipeline runs and does nothing else."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headwater.cli.output import Json, print_json, say
+from headwater.cli.session import Session
+from headwater.language import translate as t
+
+if TYPE_CHECKING:
+    from headwater.pipeline.worker import Tally
+
+
+def worker(
+    context: typer.Context,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000, help=t("How many steps at once, instead of the setting.")),
+    ] = None,
+    steps: Annotated[
+        str | None, typer.Option(metavar="TYPES", help=t("Only steps of these types, separated by commas."))
+    ] = None,
+    without: Annotated[
+        str | None,
+        typer.Option("--except", metavar="TYPES", help=t("No steps of these types: other workers do those.")),
+    ] = None,
+    json: Json = False,
+) -> None:
+    from headwater.cli.collect import stopping_on_signals
+    from headwater.collect.surroundings import make_fetcher
+    from headwater.pipeline.worker import Worker
+
+    session: Session = context.obj
+    with session.open_store() as store:
+
+        async def work() -> tuple[bool, "Tally"]:
+            async with make_fetcher(session.settings) as fetcher:
+                at_work = Worker(
+                    store,
+                    session.settings,
+                    fetcher,
+                    concurrency=concurrency,
+                    only=_names(steps),
+                    without=_names(without),
+                )
+                with stopping_on_signals(at_work.stop):
+                    return await at_work.run(), at_work.tally
+
+        finished, tally = asyncio.run(work())
+    if json:
+        print_json(
+            {
+                "steps": tally.steps,
+                "completed": tally.completed,
+                "failed": tally.failed,
+                "skipped": tally.skipped,
+            }
+        )
+    else:
+        say(
+            t("{steps} steps: {completed} runs completed, {failed} failed, {skipped} skipped").format(
+                steps=tally.steps, completed=tally.completed, failed=tally.failed, skipped=tally.skipped
+            )
+        )
+    if not finished:
+        raise typer.Exit(1)
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

@@ -1,0 +1,372 @@
+"""What people do with runs: start, run again, retry, cancel and list them. Each in one transaction."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+from sqlalchemy import Connection, Select, func, select, update
+
+from headwater.errors import InputError, NotFoundError
+from headwater.store.bulk import insert_rows, is_sqlite, select_by
+from headwater.store.jobs import defer_jobs
+from headwater.store.runs import RunStep, Status, read_steps
+from headwater.store.tables import items, pipeline_executions, pipeline_steps, pipeline_templates
+from headwater.store.templates import Template, get_template
+
+Trigger = Literal["scheduled", "manual"]
+ENDED: tuple[Status, ...] = ("completed", "failed", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a template for one version of one item."""
+
+    id: int
+    item_id: int
+    item_version: int
+    item_title: str
+    template_id: int | None
+    template_name: str | None
+    status: Status
+    current_step_index: int
+    next_step_type: str | None
+    trigger: Trigger
+    runtime_config: dict[str, Any]
+    error_message: str | None
+    created_at: float
+    started_at: float | None
+    completed_at: float | None
+    due_at: float | None
+    steps: tuple[RunStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs: all conditions given must hold."""
+
+    run_ids: Sequence[int] | None = None
+    status: Status | None = None
+    template_id: int | None = None
+    source_id: int | None = None
+    since_at: float | None = None  # created at or after
+
+
+def start_runs(
+    connection: Connection,
+    template: Template,
+    item_ids: Iterable[int],
+    now: float,
+    *,
+    runtime_config: dict[str, Any] | None = None,
+    forced: bool = False,
+) -> list[int]:
+    """Start a run by hand for the newest version of each item; answers their numbers.
+
+    A version that the template has a run for is left out, unless `forced`.
+    """
+    forced_no = (
+        "(SELECT COALESCE(max(e.forced_no), -1) + 1 FROM pipeline_executions e WHERE e.item_id = i.id"
+        " AND e.item_version = i.version AND e.template_id = t.id)"
+    )
+    return _insert_runs(
+        connection,
+        template,
+        forced_no if forced else "0",
+        ("manual", orjson.dumps(runtime_config or {}).decode(), now),
+        "i.id {values}",
+        item_ids,
+        "bigint",
+    )
+
+
+def start_for_keys(
+    connection: Connection, template: Template, source_id: int, item_keys: Iterable[bytes], now: float
+) -> list[int]:
+    """Start the runs of what a visit has just stored."""
+    return _insert_runs(
+        connection,
+        template,
+        "0",
+        ("scheduled", "{}", now),
+        "i.source_id = ? AND i.id_hash {values}",
+        item_keys,
+        "bytea",
+        source_id,
+    )
+
+
+def _insert_runs(
+    connection: Connection,
+    template: Template,
+    forced_no: str,
+    values: tuple[Trigger, str, float],
+    condition: str,
+    keys: Iterable[Any],
+    key_type: str,
+    *more: Any,
+) -> list[int]:
+    if not template.steps:
+        return []
+    trigger, runtime_config, now = values
+    rows = select_by(
+        connection,
+        "INSERT INTO pipeline_executions (item_id, item_version, template_id, forced_no, trigger, runtime_config,"
+        " next_step_type, due_at, created_at)"
+        f" SELECT i.id, i.version, t.id, {forced_no}, ?, ?, ?, ?, ?"
+        f" FROM items i CROSS JOIN pipeline_templates t WHERE t.id = ? AND {condition}"
+        " ON CONFLICT (item_id, item_version, template_id, forced_no) DO NOTHING RETURNING id",
+        keys,
+        key_type,
+        trigger,
+        runtime_config,
+        template.steps[0]["step_type"],
+        now,
+        now,
+        template.id,
+        *more,
+    )
+    run_ids = [row[0] for row in rows]
+    steps = [
+        (
+            index,
+            step["step_type"],
+            step["is_critical"],
+            orjson.dumps(step["config"]).decode(),
+            step["timeout_seconds"],
+            step["retries"],
+        )
+        for index, step in enumerate(template.steps)
+    ]
+    insert_rows(
+        connection,
+        pipeline_steps,
+        ("execution_id", "step_index", "step_type", "is_critical", "config", "timeout_seconds", "retries"),
+        [(run_id, *step) for run_id in run_ids for step in steps],
+    )
+    defer_jobs(connection, run_ids)
+    return run_ids
+
+
+def start_for_visits(
+    connection: Connection,
+    visits: Iterable[tuple[int, int | None, Sequence[bytes], Sequence[bytes], float]],
+) -> None:
+    """Start runs for what visits stored: (source, its template, keys of new items, keys of changed ones, time)."""
+    templates: dict[int, Template | None] = {}
+    for source_id, template_id, new, changed, now in visits:
+        if template_id is None or not (new or changed):
+            continue
+        if template_id not in templates:
+            templates[template_id] = _template_or_none(connection, template_id)
+        template = templates[template_id]
+        if template is not None:
+            keys = [*new, *changed] if template.run_on_change else new
+            start_for_keys(connection, template, source_id, keys, now)
+
+
+def _template_or_none(connection: Connection, template_id: int) -> Template | None:
+    try:
+        return get_template(connection, template_id)
+    except NotFoundError:
+        return None  # removed while the visit was under way
+
+
+def rerun(connection: Connection, run_id: int, from_index: int, now: float) -> None:
+    """Run a run's steps again from `from_index` on; the outputs of the steps before are kept."""
+    run = _ended(connection, run_id)
+    if not 0 <= from_index < len(run.steps):
+        raise InputError(
+            "run {id} has no step {number}; it has {count}",
+            id=run_id,
+            number=from_index + 1,
+            count=len(run.steps),
+        )
+    for step in run.steps[:from_index]:
+        if step.status not in ("completed", "skipped"):
+            raise InputError(
+                "run {id} cannot begin at step {number}: step {before} before it is {status}",
+                id=run_id,
+                number=from_index + 1,
+                before=step.index + 1,
+                status=step.status,
+            )
+    _begin_again(connection, run, from_index, now, again=True)
+
+
+def retry(connection: Connection, run_id: int, now: float) -> None:
+    """Let a run that failed or was cancelled go on with the step it ended in."""
+    run = _ended(connection, run_id)
+    if run.status == "completed":
+        raise InputError("run {id} has completed; run it again with `headwater runs rerun {id}`", id=run_id)
+    _begin_again(connection, run, run.current_step_index, now, again=False)
+
+
+def _begin_again(connection: Connection, run: Run, index: int, now: float, *, again: bool) -> None:
+    connection.execute(
+        update(pipeline_steps)
+        .where(pipeline_steps.c.execution_id == run.id, pipeline_steps.c.step_index >= index)
+        .values(
+            status="pending",
+            attempts=0,
+            crashes=0,
+            output_data=None,
+            error_message=None,
+            started_at=None,
+            completed_at=None,
+        )
+    )
+    connection.execute(
+        update(pipeline_executions)
+        .where(pipeline_executions.c.id == run.id)
+        .values(
+            status="pending",
+            current_step_index=index,
+            next_step_type=run.steps[index].step_type,
+            due_at=now,
+            slot_at=None,
+            error_message=None,
+            completed_at=None,
+            cancel_requested_at=None,
+            rerun_no=pipeline_executions.c.rerun_no + (1 if again else 0),
+        )
+    )
+    defer_jobs(connection, [run.id])
+
+
+def cancel(connection: Connection, run_id: int, now: float) -> bool:
+    """End a run. True when it has ended now, False when its worker will stop its step in a moment."""
+    query = select(pipeline_executions).where(pipeline_executions.c.id == run_id)
+    row = connection.execute(query if is_sqlite(connection) else query.with_for_update()).first()
+    if row is None:
+        raise _no_run(run_id)
+    if row.status in ENDED:
+        raise InputError("run {id} has ended already: it is {status}", id=run_id, status=row.status)
+    leased = row.lease_until is not None and row.lease_until > now
+    values: dict[str, Any] = {"cancel_requested_at": now}
+    if not leased:
+        # Raised, so that a worker that lost its lease and comes back changes nothing.
+        values |= {
+            "status": "skipped",
+            "error_message": "cancelled",
+            "completed_at": now,
+            "due_at": None,
+            "lease_until": None,
+            "lease_no": row.lease_no + 1,
+            "next_step_type": None,
+        }
+        connection.execute(
+            update(pipeline_steps)
+            .where(
+                pipeline_steps.c.execution_id == run_id, pipeline_steps.c.status.in_(("pending", "running"))
+            )
+            .values(status="skipped")
+        )
+    connection.execute(update(pipeline_executions).where(pipeline_executions.c.id == run_id).values(**values))
+    return not leased
+
+
+def get_run(connection: Connection, run_id: int) -> Run:
+    """A run with its steps."""
+    row = connection.execute(_run_query().where(pipeline_executions.c.id == run_id)).first()
+    if row is None:
+        raise _no_run(run_id)
+    return _run(row, tuple(read_steps(connection, [run_id])[run_id]))
+
+
+def list_runs(
+    connection: Connection, wanted: RunQuery, *, limit: int | None = 50, after_id: int | None = None
+) -> list[Run]:
+    """Runs without their steps, newest first; with `after_id`, those after that one, oldest first."""
+    query = _narrowed(_run_query(), wanted)
+    if after_id is None:
+        query = query.order_by(pipeline_executions.c.id.desc())
+    else:
+        query = query.where(pipeline_executions.c.id > after_id).order_by(pipeline_executions.c.id)
+    return [_run(row) for row in connection.execute(query.limit(limit))]
+
+
+def find_item_ids(
+    connection: Connection, item_ids: Sequence[int] | None, *, source_id: int | None = None
+) -> list[int]:
+    """These items, or all of a source, or all there are, newest first."""
+    query = select(items.c.id).order_by(items.c.item_at.desc(), items.c.id.desc())
+    if item_ids is not None:
+        query = query.where(items.c.id.in_(item_ids))
+    if source_id is not None:
+        query = query.where(items.c.source_id == source_id)
+    found = list(connection.execute(query).scalars())
+    for missing in sorted(set(item_ids or ()) - set(found)):
+        raise NotFoundError("there is no item {id}; `headwater items` shows the newest", id=missing)
+    return found
+
+
+def find_run_ids(connection: Connection, wanted: RunQuery) -> list[int]:
+    query = _narrowed(select(pipeline_executions.c.id).join(items), wanted)
+    return list(connection.execute(query.order_by(pipeline_executions.c.id)).scalars())
+
+
+def count_runs(connection: Connection) -> dict[str, int]:
+    """How many runs there are in each state."""
+    query = select(pipeline_executions.c.status, func.count()).group_by(pipeline_executions.c.status)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _run_query() -> Select[Any]:
+    return (
+        select(
+            pipeline_executions,
+            items.c.title.label("item_title"),
+            pipeline_templates.c.name.label("template_name"),
+        )
+        .join_from(pipeline_executions, items)
+        .outerjoin(pipeline_templates, pipeline_templates.c.id == pipeline_executions.c.template_id)
+    )
+
+
+def _narrowed(query: Select[Any], wanted: RunQuery) -> Select[Any]:
+    run = pipeline_executions.c
+    if wanted.run_ids is not None:
+        query = query.where(run.id.in_(wanted.run_ids))
+    if wanted.status is not None:
+        query = query.where(run.status == wanted.status)
+    if wanted.template_id is not None:
+        query = query.where(run.template_id == wanted.template_id)
+    if wanted.source_id is not None:
+        query = query.where(items.c.source_id == wanted.source_id)
+    if wanted.since_at is not None:
+        query = query.where(run.created_at >= wanted.since_at)
+    return query
+
+
+def _ended(connection: Connection, run_id: int) -> Run:
+    run = get_run(connection, run_id)
+    if run.status not in ENDED:
+        raise InputError("run {id} is {status}; cancel it first", id=run_id, status=run.status)
+    return run
+
+
+def _no_run(run_id: int) -> NotFoundError:
+    return NotFoundError("there is no run {id}; `headwater runs list` shows the newest", id=run_id)
+
+
+def _run(row: Any, steps: tuple[RunStep, ...] = ()) -> Run:
+    return Run(
+        id=row.id,
+        item_id=row.item_id,
+        item_version=row.item_version,
+        item_title=row.item_title,
+        template_id=row.template_id,
+        template_name=row.template_name,
+        status=row.status,
+        current_step_index=row.current_step_index,
+        next_step_type=row.next_step_type,
+        trigger=row.trigger,
+        runtime_config=orjson.loads(row.runtime_config),
+        error_message=row.error_message,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        completed_at=row.completed_at,
+        due_at=row.due_at,
+        steps=steps,
+    )

@@ -1,0 +1,1 @@
+"""Tests of the step types, each run as the engine runs it, against real servers on loopback."""

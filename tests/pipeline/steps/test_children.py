@@ -1,0 +1,105 @@
+"""Children do one module's work, are replaced in time, and die when they are given up or left alone."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from headwater.pipeline.steps.base import PassingStepError, StepError
+from headwater.pipeline.steps.children import ChildPool
+
+
+def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
+    """What the children of these tests do."""
+    print("noise on the standard output")
+    match task["do"]:
+        case "who":
+            return {"pid": os.getpid()}
+        case "fail":
+            raise PassingStepError("try {what} again", what="it")
+        case "break":
+            raise KeyError("nothing")
+        case "die":
+            os._exit(7)
+        case "hang":
+            child = subprocess.Popen(["sleep", "600"])
+            Path(task["note"]).write_text(f"{os.getpid()} {child.pid}")
+            time.sleep(600)
+    return {}
+
+
+def pool(tasks: int = 100) -> ChildPool:
+    return ChildPool(__name__, tasks_per_child=tasks)
+
+
+async def test_a_child_is_kept_and_replaced() -> None:
+    children = pool(tasks=2)
+    first, second, third = [(await children.call({"do": "who"}))["pid"] for _ in range(3)]
+    assert first == second != third
+    children.close()
+    assert not psutil.pid_exists(third)
+
+
+async def test_errors_come_back_as_what_they_are() -> None:
+    children = pool()
+    with pytest.raises(PassingStepError, match="try it again"):
+        await children.call({"do": "fail"})
+    with pytest.raises(StepError, match="KeyError") as caught:
+        await children.call({"do": "break"})
+    assert not caught.value.passing
+    with pytest.raises(PassingStepError, match="died"):
+        await children.call({"do": "die"})
+    assert (await children.call({"do": "who"}))["pid"]
+    children.close()
+
+
+async def noted(note: Path) -> list[int]:
+    while not (note.exists() and len(note.read_text().split()) == 2):
+        await asyncio.sleep(0.01)
+    return [int(pid) for pid in note.read_text().split()]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+async def until_gone(pids: list[int]) -> None:
+    async with asyncio.timeout(10):
+        while not all(gone(pid) for pid in pids):
+            await asyncio.sleep(0.01)
+
+
+async def test_giving_up_kills_the_child_and_its_children(tmp_path: Path) -> None:
+    children = pool()
+    call = asyncio.create_task(children.call({"do": "hang", "note": str(tmp_path / "note")}))
+    pids = await noted(tmp_path / "note")
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await until_gone(pids)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can do this")
+async def test_a_child_ends_with_its_worker(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    script = (
+        "import asyncio\n"
+        "from headwater.pipeline.steps.children import ChildPool\n"
+        f"pool = ChildPool({__name__!r}, tasks_per_child=1)\n"
+        f"asyncio.run(pool.call({{'do': 'hang', 'note': {str(note)!r}}}))\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[3])
+    pids = await noted(note)
+    worker.kill()
+    worker.wait()
+    await until_gone(pids[:1])
+    os.kill(pids[1], 9)  # a grandchild is only ended where the worker lives to do it

@@ -1,0 +1,195 @@
+import base64
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.errors import InputError
+from headwater.fetch import Fetcher
+from headwater.pipeline.signature import is_genuine
+from headwater.pipeline.steps import service
+from headwater.pipeline.steps.base import PassingStepError, StepError
+from headwater.pipeline.steps.publish_content import PublishContent
+from tests.fetch import door
+from tests.origin import Answer, Origin
+from tests.pipeline.steps.harness import make_context, run_step
+from tests.pipeline.steps.mail_server import mail_server
+
+ITEM = {
+    "id": 7,
+    "title": "Flood\r\nBcc: thief@example.org",
+    "content": "<p>Rain.</p>",
+    "url": "https://a.example/",
+}
+PREVIOUS = {"step_1_analyze": {"result": "wet"}}
+
+
+async def test_a_webhook_is_signed_and_carries_its_key(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOOK_SECRET", "s3cret")
+    url = origin.route("/hook/token123", body="thanks")
+    config = {
+        "target": "webhook",
+        "url": url,
+        "secret": "${HOOK_SECRET}",
+        "headers": {"X-Team": "river"},
+    }
+    context = make_context(tmp_path, fetcher, item=ITEM, previous=PREVIOUS, key="7-v1-publish")
+    first = (await run_step(PublishContent(), context, config)).output
+    await run_step(PublishContent(), context, config)
+    one, two = origin.requests
+    assert json.loads(one.body) == {
+        "idempotency_key": "7-v1-publish",
+        "content_item": ITEM,
+        "previous_steps": PREVIOUS,
+    }
+    assert one.headers["idempotency-key"] == two.headers["idempotency-key"] == "7-v1-publish"
+    assert one.headers["x-team"] == "river"
+    signature = one.headers["x-headwater-signature"]
+    assert is_genuine("s3cret", signature, one.body, now=time.time())
+    assert not is_genuine("another", signature, one.body, now=time.time())
+    assert not is_genuine("s3cret", signature, one.body + b" ", now=time.time())
+    assert not is_genuine("s3cret", signature, one.body, now=time.time() + 3600)
+    assert not is_genuine("s3cret", "t=x,v1=", one.body, now=time.time())
+    assert (first["target"], first["status"], first["idempotency_key"]) == ("webhook", 200, "7-v1-publish")
+    assert "token123" not in str(first)
+
+
+@pytest.mark.parametrize(
+    ("answer", "passing", "words"),
+    [
+        (Answer(status=503, body="down", headers={"Retry-After": "5"}), True, "503"),
+        (Answer(status=410, body="gone"), False, "410"),
+        (Answer(status=302, location="http://127.0.0.1:9/elsewhere"), False, "302"),
+        (Answer(fault="reset"), True, "closed"),
+    ],
+)
+async def test_a_webhook_that_fails(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, answer: Answer, passing: bool, words: str
+) -> None:
+    url = origin.route("/hook/token123", answer)
+    context = make_context(tmp_path, fetcher, item=ITEM)
+    with pytest.raises(StepError, match=words) as caught:
+        await run_step(PublishContent(), context, {"target": "webhook", "url": url})
+    assert isinstance(caught.value, PassingStepError) is passing
+    assert "token123" not in str(caught.value), "the address of a webhook is a secret"
+    if words == "503":
+        assert isinstance(caught.value, PassingStepError)
+        assert caught.value.retry_after_seconds == 5
+
+
+async def test_a_webhook_at_home_needs_the_operators_word(tmp_path: Path, origin: Origin) -> None:
+    async with Fetcher(user_agent="test") as fetcher:
+        context = make_context(tmp_path, fetcher, item=ITEM)
+        config = {"target": "webhook", "url": origin.url("/hook", host="localhost")}
+        with pytest.raises(StepError, match="HEADWATER_ALLOW_HOSTS=localhost") as caught:
+            await run_step(PublishContent(), context, config)
+    assert not caught.value.passing
+    assert origin.requests == []
+
+
+async def test_an_outlet_gets_its_mark(tmp_path: Path) -> None:
+    output = (await run_step(PublishContent(), make_context(tmp_path, item=ITEM), {"outlet": "best"})).output
+    assert (output["target"], output["outlet"]) == ("outlet", "best")
+
+
+async def test_an_email(tmp_path: Path, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIL_PASSWORD", "hunter2")
+    async with mail_server() as box, door(allow=[f"127.0.0.1:{box.port}"]) as allowed:
+        config: dict[str, Any] = {
+            "target": "email",
+            "smtp_host": "127.0.0.1",
+            "smtp_port": box.port,
+            "smtp_security": "none",
+            "smtp_user": "ann",
+            "smtp_password": "${MAIL_PASSWORD}",
+            "sender": "headwater@example.org",
+            "recipients": ["ann@example.org", "bob@example.org"],
+        }
+        context = make_context(tmp_path, allowed, item=ITEM, previous=PREVIOUS)
+        output = (await run_step(PublishContent(), context, config)).output
+        again = (await run_step(PublishContent(), context, config)).output
+        message = box.messages[0]
+        assert message["Subject"] == "Flood Bcc: thief@example.org", "a line break begins no header"
+        assert message["Bcc"] is None
+        assert message["To"] == "ann@example.org, bob@example.org"
+        assert "Rain." in message.get_content()
+        assert output["message_id"] == again["message_id"] == message["Message-ID"]
+        assert any(
+            "hunter2" in base64.b64decode(command.split()[-1]).decode() for command in box.commands[1:2]
+        )
+        assert "hunter2" not in str(output)
+
+        box.refusal = "550 no such user"
+        with pytest.raises(StepError, match="550: no such user") as refused:
+            await run_step(PublishContent(), context, config)
+        assert not refused.value.passing
+        box.refusal = "451 try later"
+        with pytest.raises(PassingStepError, match="451"):
+            await run_step(PublishContent(), context, config)
+        box.busy = True
+        with pytest.raises(PassingStepError, match="421"):
+            await run_step(PublishContent(), context, config)
+        async with Fetcher(user_agent="test") as guarded:
+            with pytest.raises(StepError, match=f"HEADWATER_ALLOW_HOSTS=127.0.0.1:{box.port}"):
+                await run_step(PublishContent(), make_context(tmp_path, guarded, item=ITEM), config)
+    with pytest.raises(PassingStepError, match="cannot be reached"):
+        await run_step(PublishContent(), make_context(tmp_path, fetcher, item=ITEM), config)
+
+
+async def test_chat_services_by_apprise(tmp_path: Path, origin: Origin, fetcher: Fetcher) -> None:
+    origin.route("/notify", body="{}")
+    config = {"target": "apprise", "apprise_urls": [f"json://127.0.0.1:{origin.port}/notify"]}
+    context = make_context(tmp_path, fetcher, item=ITEM)
+    output = (await run_step(PublishContent(), context, config)).output
+    assert output["services"] == 1
+    sent = json.loads(origin.received("/notify")[0].body)
+    assert sent["title"] == "Flood Bcc: thief@example.org"
+    assert "Rain." in sent["message"]
+    origin.route("/notify", status=500)
+    with pytest.raises(PassingStepError, match="apprise could not deliver"):
+        await run_step(PublishContent(), context, config)
+    with pytest.raises(StepError, match="number 1 is no address that apprise knows"):
+        await run_step(PublishContent(), context, config | {"apprise_urls": ["nonsense"]})
+
+
+async def test_apprise_reaches_nothing_but_through_the_guard(tmp_path: Path, origin: Origin) -> None:
+    async with Fetcher(user_agent="test") as fetcher, mail_server() as box:
+        context = make_context(tmp_path, fetcher, item=ITEM)
+        by_web = {"target": "apprise", "apprise_urls": [f"json://127.0.0.1:{origin.port}/notify"]}
+        with pytest.raises(StepError, match="HEADWATER_ALLOW_HOSTS") as caught:
+            await run_step(PublishContent(), context, by_web)
+        assert not caught.value.passing
+        address = f"mailto://127.0.0.1:{box.port}/?from=a@example.org&to=b@example.org&mode=insecure"
+        with pytest.raises(StepError, match="apprise"):
+            await run_step(PublishContent(), context, {"target": "apprise", "apprise_urls": [address]})
+        assert box.commands == []
+    assert origin.requests == []
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"target": "webhook"}, "target webhook needs the key url"),
+        ({"target": "email", "smtp_host": "mail.example"}, "target email needs the key sender"),
+        ({"target": "apprise"}, "target apprise needs the key apprise_urls"),
+        ({"recipients": ["nobody"]}, "nobody is no e-mail address"),
+        ({"title": "{% if %}"}, "title: the template cannot be read"),
+    ],
+)
+async def test_what_cannot_work_is_refused_when_saved(
+    tmp_path: Path, config: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        await run_step(PublishContent(), make_context(tmp_path), config)
+
+
+def test_the_extra_is_needed_for_apprise_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "find_spec", lambda name: None)
+    step = PublishContent()
+    step.check(step.config_model.model_validate({}))
+    with pytest.raises(InputError, match=r"pip install 'headwater\[notify\]'"):
+        step.check(step.config_model.model_validate({"target": "apprise", "apprise_urls": ["json://x"]}))
