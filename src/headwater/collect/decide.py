@@ -6,9 +6,11 @@ and date (undated: address). What is alike in all of that is the same item under
 still there under its own. Identity errs on the side of a second copy, never of a lost item.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from struct import Struct
 from urllib.parse import urlsplit
 
 from headwater.model import Item
@@ -19,6 +21,10 @@ STAMP_BYTES = 8
 FUTURE_SECONDS = 86_400.0  # a date further ahead than any time zone explains is not believed
 OLDEST_DATE = 0.0
 FRESH_SECONDS = 120.0  # an `updated` this close to our visit was most likely made by it
+_WEB = ("http://", "https://")
+# Path and query of an address without anything special in it, as `urlsplit` finds them, in a tenth of its time.
+_USUAL_URL = re.compile(r"https?://[\w.:@%-]+(/[!$-.0->@-~/]*)?(?:\?([!$-~]*))?(?:#[!$-~]*)?\Z", re.ASCII)
+_pack_length = Struct(">Q").pack
 TELLING_CHARACTERS = 80  # a text shorter than this says little about which item it is
 
 
@@ -147,14 +153,17 @@ def _likenesses(item: Item) -> tuple[bytes, ...]:
 
 def _place(url: str | None) -> str:
     """The part of an address that stays when its site moves; nothing for a front page."""
-    if not url or not _is_url(url):
+    if not url or not url.startswith(_WEB):
         return ""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    path = parts.path.rstrip("/")
-    return f"{path}?{parts.query}" if path or parts.query else ""
+    if usual := _USUAL_URL.match(url):
+        path, query = usual.groups("")
+    else:
+        try:
+            _, _, path, query, _ = urlsplit(url)
+        except ValueError:
+            return ""
+    path = path.rstrip("/")
+    return f"{path}?{query}" if path or query else ""
 
 
 def _shared_ids(items: tuple[Item, ...]) -> set[str]:
@@ -204,18 +213,17 @@ def _generated_stamp(items: tuple[Item, ...]) -> float | None:
     return None
 
 
-def _is_url(text: str) -> bool:
-    return text.startswith(("http://", "https://"))
-
-
 def _without_scheme(text: str) -> str:
     """An id that is an address is the same under http and https."""
-    return text.partition(":")[2] if _is_url(text) else text
+    return text.partition(":")[2] if text.startswith(_WEB) else text
 
 
 def _hash(*texts: str) -> bytes:
     parts: list[bytes] = []
     for text in texts:
-        encoded = text.encode("utf-8", "replace")
-        parts += (len(encoded).to_bytes(8, "big"), encoded)
+        try:
+            encoded = text.encode()
+        except UnicodeEncodeError:  # a lone surrogate
+            encoded = text.encode("utf-8", "replace")
+        parts += (_pack_length(len(encoded)), encoded)
     return blake2b(b"".join(parts), digest_size=HASH_BYTES).digest()
