@@ -12,6 +12,7 @@ import typer
 
 from headwater import __version__
 from headwater.cli import (
+    backup,
     collect,
     config,
     cursor,
@@ -84,6 +85,11 @@ app.command("serve", help=t("Run the collector and the dashboard in one process.
 app.command("config", help=t("Show every setting, its value and where it came from."))(config.config)
 app.command("plugins", help=t("List what other packages add to Headwater, and what is wrong with it."))(
     plugins.plugins
+)
+app.command("backup", help=t("Write the whole database to a file, while it is in use or not."))(backup.backup)
+app.command("restore", help=t("Fill the database with what is in a backup."))(backup.restore)
+app.command("migrate-to", help=t("Move everything to another database, such as SQLite to PostgreSQL."))(
+    backup.migrate_to
 )
 app.command("demo", help=t("Try Headwater with a built-in publisher; needs no internet."))(demo.demo)
 
