@@ -70,7 +70,7 @@ app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
 app.command("scrape", help=t("Propose selectors for the items of a page and save it as a source."))(
     scrape.scrape
 )
-app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)
+app.command("import", help=t("Add every feed of an OPML file or of another reader's export."))(feeds.import_)
 app.command("export", help=t("Write all sources as an OPML file."))(feeds.export)
 app.command("explain", help=t("Say when a source is visited next, and why."))(simulate.explain)
 app.command(

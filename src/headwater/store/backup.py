@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Table
@@ -95,7 +95,7 @@ def write_backup(store: Store, path: Path, now: float, advance: Advance) -> Cont
     return written
 
 
-def _write(connection: Connection, packed: IO[bytes], now: float, advance: Advance) -> Contents:
+def _write(connection: Connection, packed: zstd.ZstdFile, now: float, advance: Advance) -> Contents:
     def line(value: Any) -> None:
         packed.write(orjson.dumps(value) + b"\n")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from headwater.errors import InputError, StoreError
 from headwater.store.clock import database_time
@@ -114,7 +114,7 @@ def _fingerprint(connection: Connection) -> dict[str, Any]:
     """Numbers that differ whenever somebody has visited, worked, or edited."""
     found: dict[str, Any] = {"schema": HEAD, "position": last_position(connection)}
     for table in copied_tables():
-        watched = [func.count()]
+        watched: list[ColumnElement[Any]] = [func.count()]
         for name in ("id", "updated_at", "created_at", "started_at", "completed_at", "last_used_at"):
             if name in table.c and not is_date(table.c[name]):
                 watched.append(func.max(table.c[name]))
@@ -131,7 +131,7 @@ def _begin(target: Store, state: dict[str, Any], now: float, *, start_over: bool
     """Make the tables, or find how far an earlier move has come: by table, the last key and how many rows."""
     with target.writing() as connection:
         if revision(connection) == UNFINISHED:
-            mark = get_setting(connection, MARK)
+            mark = get_setting(connection, MARK) or {"state": None}
             if not start_over and mark["state"] == state:
                 return dict(mark["done"])
             if not start_over:
