@@ -18,6 +18,7 @@ from headwater.cli import (
     cursor,
     demo,
     digest,
+    doctor,
     feeds,
     items,
     key,
@@ -86,6 +87,7 @@ app.command("config", help=t("Show every setting, its value and where it came fr
 app.command("plugins", help=t("List what other packages add to Headwater, and what is wrong with it."))(
     plugins.plugins
 )
+app.command("doctor", help=t("Look whether all is well, and say what to do where it is not."))(doctor.doctor)
 app.command("backup", help=t("Write the whole database to a file, while it is in use or not."))(backup.backup)
 app.command("restore", help=t("Fill the database with what is in a backup."))(backup.restore)
 app.command("migrate-to", help=t("Move everything to another database, such as SQLite to PostgreSQL."))(
