@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, MetaData, select
 
 from headwater.store import backup
-from headwater.store.copying import copied_tables, reflected
+from headwater.store.copying import copied_tables, reflected, set_last_position
 from headwater.store.database import Store
 from headwater.store.items import list_items
 from headwater.store.migrate import HEAD, known_revisions, revision, upgrade
@@ -50,6 +50,8 @@ def make(store: Store, age: str) -> dict[str, list[dict[str, Any]]]:
     with store.writing() as connection:
         schema = reflected(connection)
         fill(connection, schema)
+        if "item_clock" in schema.tables:
+            set_last_position(connection, 3)
     with store.reading() as connection:
         assert revision(connection) == age
         return rows_of(connection, schema)

@@ -1,5 +1,6 @@
 """Coming from other readers: their subscriptions come along, and what was read there does not come back as new."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -217,7 +218,5 @@ def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     start=st.sampled_from((b"", b"{", b"[", b"<articles>", b"PK\x03\x04", b"feed_url\n")),
 )
 def test_no_file_breaks_it(data: bytes, start: bytes) -> None:
-    try:
+    with contextlib.suppress(ParseError):
         read_export(None, start + data)
-    except ParseError:
-        pass
