@@ -1,6 +1,6 @@
 """A million items from SQLite to PostgreSQL and into a backup: how long it takes, and that nothing is missing.
 
-    python -m benchmarks.moving [ITEMS]
+python -m benchmarks.moving [ITEMS]
 """
 
 import sys
@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import insert
+from tests.databases import PrivatePostgres
+from tests.rows import value_for
 
 from headwater.store.backup import restore_backup, write_backup
 from headwater.store.bulk import insert_rows
@@ -18,8 +20,6 @@ from headwater.store.copying import copied_tables, count_rows, set_last_position
 from headwater.store.database import Store
 from headwater.store.moving import move
 from headwater.store.tables import items, seen_ids, sources
-from tests.databases import PrivatePostgres
-from tests.rows import value_for
 
 SOURCES = 1_000
 PIECE = 10_000

@@ -33,6 +33,13 @@ HOSTS_TRIED = 3
 NETWORK_SECONDS = 20.0
 EVERYWHERE = {"0.0.0.0/0", "::/0"}
 
+NO_WAY = (
+    FailureKind.DNS,
+    FailureKind.CONNECT,
+    FailureKind.TIMEOUT,
+    FailureKind.TLS,
+    FailureKind.BLOCKED,
+)
 # The extras, and a module that each brings.
 EXTRAS = {
     "simulate": "numba",
@@ -384,6 +391,6 @@ async def _reach(settings: "Settings", urls: list[str]) -> list[FetchError]:
                     FetchError(FailureKind.TIMEOUT, "no answer within {seconds:g} s", seconds=NETWORK_SECONDS)
                 )
             except FetchError as error:
-                if error.kind in (FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT, FailureKind.TLS):
+                if error.kind in NO_WAY:
                     problems.append(error)
     return problems
