@@ -14,7 +14,7 @@ from struct import Struct
 from urllib.parse import urlsplit
 
 from headwater.model import Item
-from headwater.store.items import ChangeKind, ItemChange, Known
+from headwater.store.items import UNKNOWN_CONTENT, ChangeKind, ItemChange, Known
 
 HASH_BYTES = 16
 STAMP_BYTES = 8
@@ -69,6 +69,33 @@ def candidates(items: tuple[Item, ...], now: float) -> list[Candidate]:
 def id_key(external_id: str) -> bytes:
     """The hash by which an item is recognised first."""
     return _hash("id", _without_scheme(external_id))
+
+
+def imported_keys(external_id: str | None, url: str | None) -> dict[bytes, bytes]:
+    """The keys of an entry that was read elsewhere, each with the key of the item: its id's, else its address's.
+
+    Not every reader keeps ids; an address is what they all have, and is looked up on a source's first visit alone.
+    """
+    keys = [id_key(external_id)] if external_id else []
+    if url:
+        keys.append(_address_key(url))
+        if not external_id:
+            keys.append(id_key(url))  # which it is, if its publisher gives none
+    return dict.fromkeys(keys, keys[0]) if keys else {}
+
+
+def by_address(found: list[Candidate]) -> list[Candidate]:
+    """The same, to be recognised by their addresses too."""
+    return [
+        replace(candidate, likenesses=(*candidate.likenesses, _address_key(candidate.item.url)))
+        if candidate.item.url
+        else candidate
+        for candidate in found
+    ]
+
+
+def _address_key(url: str) -> bytes:
+    return _hash("address", _without_scheme(url))
 
 
 def keys_of(found: list[Candidate]) -> list[bytes]:
@@ -187,6 +214,8 @@ def _content_hash(item: Item, generated: float | None, now: float) -> bytes:
 
 
 def _differs(known: bytes, found: bytes) -> bool:
+    if known == UNKNOWN_CONTENT:
+        return False
     if known[:HASH_BYTES] != found[:HASH_BYTES]:
         return True
     old, new = known[HASH_BYTES:], found[HASH_BYTES:]

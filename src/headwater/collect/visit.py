@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from headwater.collect.decide import Candidate, candidates, decide, id_key, keys_of
+from headwater.collect.decide import Candidate, by_address, candidates, decide, id_key, keys_of
 from headwater.collect.lanes import host_of
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
@@ -118,9 +118,13 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
     wanted = world.planner.history_wanted(source, news=bool(found))
     known: dict[bytes, Known] = {}
     history: list[float] = []
-    # Nothing is known of a source that was never visited: its first items are stored with its first visit.
-    if wanted or (found and source.last_fetched_at is not None):
-        known, history = await world.store.read(_look_up, source.id, keys_of(found), wanted)
+    # Of a source that was never read, only what somebody has read elsewhere can be known, by id or by address.
+    first = source.fetch_count == source.fetch_error_count
+    asked = by_address(found) if first else found
+    if wanted or found:
+        known, history = await world.store.read(_look_up, source.id, keys_of(asked), wanted)
+    if first and known:
+        found = asked
     world.weather.record(host_of(source.url), now, None)
     settlement = successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
     if world.takes_pushes:
