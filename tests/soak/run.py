@@ -137,7 +137,7 @@ def _reckon(
         record = collection_records.c
         counted, visits = connection.execute(select(func.sum(record.items_new), func.count())).one()
         runs = Counter(connection.execute(select(pipeline_executions.c.item_id)).scalars())
-        how = dict(
+        how: dict[str, int] = dict(
             connection.execute(
                 select(pipeline_executions.c.status, func.count()).group_by(pipeline_executions.c.status)
             )
