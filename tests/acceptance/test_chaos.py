@@ -49,7 +49,7 @@ class Publisher:
 
         def answer(request: Received) -> Answer:
             count = self.counts[number]
-            return Answer(rss(*range(count)), etag=f'"{count}"', delay=delays.uniform(0.0, 0.3))
+            return Answer(rss(*range(count)), etag=f'"{count}"', delay=delays.uniform(0.1, 0.6))
 
         return answer
 
@@ -74,6 +74,7 @@ class Collectors:
         self._rng = rng
         self._logs: dict[int, Path] = {}
         self._stopped: tuple[subprocess.Popen[bytes], float] | None = None
+        self._stand_in: subprocess.Popen[bytes] | None = None
         self.running = [self._start() for _ in range(count)]
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -96,15 +97,23 @@ class Collectors:
                 log = self._logs[process.pid].read_text()
                 assert log.startswith("error: the database") and log.count("\n") == 1, self.logs()[-3000:]
                 self.running[place] = self._start()
+                if process is self._stand_in:
+                    self._stand_in = self.running[place]
 
     def kill_one(self) -> None:
         victim = self._rng.choice(self.running)
         if self._stopped is not None and victim is self._stopped[0]:
             return
+        self._kill(victim)
+        place = self.running.index(victim)
+        self.running[place] = self._start()
+        if victim is self._stand_in:
+            self._stand_in = self.running[place]
+
+    def _kill(self, victim: subprocess.Popen[bytes]) -> None:
         victim.kill()
         victim.wait()
         self.kills += 1
-        self.running[self.running.index(victim)] = self._start()
 
     def stop_one(self) -> None:
         """Let one freeze, so that others take over what it holds."""
@@ -113,12 +122,20 @@ class Collectors:
             victim.send_signal(signal.SIGSTOP)
             self._stopped = victim, time.monotonic()
             self.stops += 1
+            if len(self.running) == 1:  # somebody must be there to take over
+                self._stand_in = self._start()
+                self.running.append(self._stand_in)
 
     def wake_up(self, *, now: bool = False) -> None:
         """Let it go on once its leases have passed on."""
         if self._stopped is not None and (now or time.monotonic() > self._stopped[1] + LEASE_SECONDS + 0.5):
             self._stopped[0].send_signal(signal.SIGCONT)
             self._stopped = None
+        elif self._stopped is None and self._stand_in is not None:
+            # Only now: when the frozen one woke up, its sources were in other hands.
+            self._kill(self._stand_in)
+            self.running.remove(self._stand_in)
+            self._stand_in = None
 
     @property
     def has_stopped(self) -> bool:
@@ -232,7 +249,8 @@ def finish(command: Headwater, collectors: Collectors) -> None:
     """Let the leases of the dead run out while the living work, end these, and visit everything once more."""
     time.sleep(LEASE_SECONDS + 0.5)
     collectors.replace_unstarted()
-    assert collectors.end() == [0] * len(collectors.running), collectors.logs()[-3000:]
+    # On a busy machine one may not have begun yet, and then there is nothing to end politely.
+    assert set(collectors.end()) <= {0, -signal.SIGTERM}, collectors.logs()[-3000:]
     command.ok("collect", "--all", HEADWATER_LOG_LEVEL="error")
 
 

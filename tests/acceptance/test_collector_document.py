@@ -157,7 +157,7 @@ def due_after(store: Store, settings: Settings, kind: str, minutes: float, clock
 
     This is what decides whether a collector gets to see it, so it holds for any collector.
     """
-    source = add(store, "https://one.example/", kind, clock())
+    source = add(store, "https://news.ycombinator.com/", kind, clock())
     planner = make_planner(settings, {}, None, Random(1))
 
     def visit(claimed: Source) -> Settlement:

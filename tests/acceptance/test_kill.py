@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.demo.documents import CONTENT_TYPES, render
-from headwater.demo.run import kind_of
+from headwater.demo.run import config_of, kind_of
 from headwater.demo.sources import DemoSource, many
 from headwater.store.database import Store
 from headwater.store.tables import collection_records, item_versions, items, sources
@@ -62,7 +62,7 @@ def test_fifty_kills_lose_nothing_and_double_nothing(
                 wanted = read_new_source(
                     publisher.base + source.path,
                     kind_of(source),
-                    {"fetch_interval_minutes": 0.01},
+                    config_of(source, 0.01),
                     source.name,
                 )
                 add_unvisited(connection, wanted, time.time())

@@ -99,7 +99,11 @@ def test_extensions_say_what_the_page_is_called() -> None:
         (b"<urlset><url><loc>https://e.org/1</loc></url>", True),
         (b"<urlset><url><loc>https://e.org/1</loc></url></urlset>", False),
         (b"<urlset><url><loc>https://e.org/1</loc></url><url><x></url></urlset>\n", False),
-        (gzip.compress(b"<urlset><url><loc>https://e.org/1</loc></url></urlset>" * 99)[:-20], True),
+        pytest.param(
+            gzip.compress(b"<urlset><url><loc>https://e.org/1</loc></url></urlset>" * 99)[:-20],
+            True,
+            id="gzip",
+        ),
     ],
 )
 def test_what_was_delivered_in_part_is_known_from_what_is_damaged(data: bytes, cut_off: bool) -> None:

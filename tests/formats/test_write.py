@@ -58,6 +58,7 @@ FULL = Feed(
         ),
         Entry(
             id="urn:2",
+            title="urn:2",
             authors=(Person("Ann", "ann@e.org", "https://e.org/ann"),),
             updated=datetime(2020, 3, 2, tzinfo=UTC),
             source_title="Only a title",

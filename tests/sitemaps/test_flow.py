@@ -107,7 +107,9 @@ def test_served_by_prefect_the_second_run_finds_only_the_change(origin: Origin, 
     site.publish(**{f"p{n:02}": f"2024-01-{n:02}" for n in range(1, 29)})
     prefect = Prefect(tmp_path)
     feed = tmp_path / "rss_feeds" / "example_blog.xml"
-    with prefect.process("-m", "prefect", "server", "start", "--port", str(prefect.port), "--no-ui"):
+    with prefect.process(
+        "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(prefect.port), "--no-ui"
+    ):
         prefect.wait_for("/health")
         with prefect.process(str(SCRIPT), origin.url("/sitemap.xml")):
             assert prefect.run() == "COMPLETED", (tmp_path / "prefect.log").read_text()[-3000:]

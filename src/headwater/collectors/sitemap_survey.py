@@ -118,10 +118,7 @@ class Survey:
     bytes_received: int = 0
     response: Response | None = None  # of the first sitemap
     failures: list[VisitError] = field(default_factory=list)
-
-    @property
-    def total(self) -> int:
-        return self.ledger.count()
+    total: int = 0  # addresses that are listed
 
 
 MakeRequest = Callable[[str, Validators], Request]
@@ -431,6 +428,7 @@ class _Walk:
 
     def finish(self) -> Survey:
         result = self._result
+        result.total = self._ledger.count()
         for error in result.failures:
             log.warning("a sitemap is skipped: %s", error)
         if self._first:
@@ -439,7 +437,7 @@ class _Walk:
             result.found = [Found(each, "new") for each in newest[: self._wishes.baseline_items]]
             result.new = len(result.found)
             # A site that lists nothing yet has no baseline: what it lists first is not all news.
-            self._ledger.baselined = self._ledger.count() > 0
+            self._ledger.baselined = result.total > 0
         else:
             result.found = list(self._found.values())
         result.forgotten = self._ledger.forget_gone(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from headwater.collect.adding import NewSource, add_unvisited, read_new_source
 from headwater.config import Settings
@@ -62,8 +63,16 @@ def demo_settings(settings: Settings, directory: Path) -> Settings:
 
 
 def demo_source(source: DemoSource, base: str) -> NewSource:
-    config = {"fetch_interval_minutes": VISIT_EVERY_SECONDS / 60}
+    config = config_of(source, VISIT_EVERY_SECONDS / 60)
     return read_new_source(base + source.path, kind_of(source), config, source.name)
+
+
+def config_of(source: DemoSource, minutes: float) -> dict[str, Any]:
+    """A source's config: all of its past counts, and its pages, which say nothing, are not read."""
+    config: dict[str, Any] = {"fetch_interval_minutes": minutes}
+    if source.format == "sitemap":
+        config |= {"baseline_items": 1_000, "fetch_pages": False}
+    return config
 
 
 def kind_of(source: DemoSource) -> str:

@@ -77,15 +77,19 @@ def _prepare_entry(entry: Entry, base: str | None) -> Entry:
     files = tuple({file.url: file for file in reversed(files)}.values())[::-1]
     first_image = next((file.url for file in files if (file.media_type or "").startswith("image/")), None)
     link = _address(base, _text(entry.link))
+    own_id = _text(external_id(entry)) or external_id(Entry(title=entry.title))
+    summary = _body(entry.summary, base or link)
+    content = _body(entry.content, base or link)
     return Entry(
-        id=_text(external_id(entry)) or external_id(Entry(title=entry.title)),
+        id=own_id,
         link=link,
-        title=_line(entry.title) or "",
+        # RSS demands a title where there is no description.
+        title=_line(entry.title) or ("" if summary else _line(link) or _line(own_id) or ""),
         authors=_people(entry.authors, base),
         published=_whole_second(entry.published),
         updated=_whole_second(entry.updated),
-        summary=_body(entry.summary, base or link),
-        content=_body(entry.content, base or link),
+        summary=summary,
+        content=content,
         categories=_lines(entry.categories),
         enclosures=files,
         image=_address(base, _text(entry.image)) or first_image,

@@ -83,7 +83,9 @@ async def make_feed(
             found, stories, entries = await run.incremental(baseline_items=order.max_items)
     document = render(entries, order.channel, order.url, format)
     written = write_whole(output, document) if output is not None else False
-    outcome = Outcome(
+    if order.incremental:
+        await back_up_daily(manager, clock())
+    return Outcome(
         order.site_name,
         "full" if not order.incremental else "baseline" if found.baseline else "incremental",
         [story.url for story in stories if story.verdict == "new"],
@@ -94,10 +96,6 @@ async def make_feed(
         document,
         [str(error) for error in found.failures],
     )
-    del found  # its ledger may be large, and a backup needs room too
-    if order.incremental:
-        await back_up_daily(manager, clock())
-    return outcome
 
 
 class _Run:
@@ -144,11 +142,13 @@ class _Run:
         shown = "[]" if found.baseline or before is None else before.entries
         entries = merge_entries(shown, stories, order.max_items, self._now)
         etag = found.response.validators.etag if found.response else None
+        memory = found.ledger.to_bytes() if found.ledger_changed or stories else None
+        found.ledger = Ledger(found.ledger.config_hash)  # a million addresses need not be here twice
         await manager.commit(
             order.site_name,
             before,
             Commit(
-                found.ledger.to_bytes() if found.ledger_changed or stories else None,
+                memory,
                 entries,
                 etag.decode("utf-8", "replace") if etag else None,
                 found.ledger.config_hash,

@@ -44,6 +44,7 @@ from headwater.store.sites import (
 P = ParamSpec("P")
 T = TypeVar("T")
 
+LARGE_BYTES = 4_000_000
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -162,6 +163,8 @@ class IncrementalStateManager:
     async def commit(self, site_name: str, before: SiteMemory | None, commit: Commit) -> None:
         """Write what a run found; BusySiteError, and nothing written, when another run was quicker."""
         await self._write(_commit, site_name, before, commit)
+        if commit.memory is not None and len(commit.memory) > LARGE_BYTES:
+            self.open().engine.dispose()  # SQLite keeps a copy of what it was last given with the connection
 
     def set_aside(self) -> Path | None:
         """Move a damaged state file out of the way. Says where to."""

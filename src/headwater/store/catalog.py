@@ -95,6 +95,9 @@ def find_sources(
 ) -> list[CatalogSource]:
     order = (_by_id(wanted).desc(),) if sort == "new" else (*_ORDERS[sort], sources.c.id)
     query = select(*_COLUMNS).where(*_conditions(wanted, now)).order_by(*order)
+    if sort in ("name", "-name") and wanted == SourceFilter():
+        page = select(sources.c.id).where(text(LIVE)).order_by(*order).offset(offset).limit(limit)
+        query, offset = select(*_COLUMNS).where(sources.c.id.in_(page)).order_by(*order), 0
     found = []
     for row in connection.execute(query.offset(offset).limit(limit)):
         values = row._asdict()
@@ -133,12 +136,13 @@ def _conditions(wanted: SourceFilter, now: float) -> list[ColumnElement[bool] | 
     if wanted.state in RARE_STATES:
         conditions.append(text(f"({UNUSUAL})"))  # these are all in the index of the unusual ones
     if wanted.search:
-        conditions.append(
-            or_(
-                column.name.icontains(wanted.search, autoescape=True),
-                column.url.icontains(wanted.search, autoescape=True),
-            )
+        here = or_(
+            column.name.icontains(wanted.search, autoescape=True),
+            column.url.icontains(wanted.search, autoescape=True),
         )
+        # Looked for in the index of names, which is much smaller than the sources; removed ones are not in it.
+        index = select(column.id).where(text(LIVE), here)
+        conditions.append(here if wanted.state == "removed" else column.id.in_(index))
     if wanted.type:
         conditions.append(column.type == wanted.type)
     if wanted.folder:

@@ -146,6 +146,14 @@ Index(
     postgresql_where=text("NOT is_deleted"),
 )
 Index(
+    "ix_sources_name",  # with all that a search by name or address and a sort by name have to read
+    sources.c.name,
+    sources.c.url,
+    sources.c.id,
+    sqlite_where=text("NOT is_deleted"),
+    postgresql_where=text("NOT is_deleted"),
+)
+Index(
     "ix_sources_template",
     sources.c.pipeline_template_id,
     sqlite_where=text("pipeline_template_id IS NOT NULL"),

@@ -15,7 +15,7 @@ def test_settings_are_told_without_their_secrets(
     caller: MakeCaller, store: Store, settings: Settings, clock: FakeClock
 ) -> None:
     app = create_app(store, replace(settings, password="hush"), clock=clock)
-    with TestClient(app, base_url=ADDRESS, headers=caller("admin").headers) as admin:
+    with TestClient(app, base_url=ADDRESS, headers=dict(caller("admin").headers)) as admin:
         answer = admin.get("/api/settings")
     told = {each["name"]: each for each in answer.json()["settings"]}
     assert (told["port"]["value"], told["port"]["origin"]) == (8626, "default")

@@ -1,4 +1,4 @@
-"""What long lists are found by: when items were found, whether they are analysed; folders and templates of sources.
+"""What long lists are found by: analysed items; folders, names and templates of sources.
 
 Revision ID: 0020
 """
@@ -7,11 +7,10 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0020"
-down_revision = "0008"
+down_revision = "0009"
 
 
 def upgrade() -> None:
-    op.create_index("ix_items_first_seen_at", "items", ["first_seen_at", "id"])
     analyzed = sa.text("status = 'ANALYZED'")
     op.create_index(
         "ix_items_analyzed", "items", ["item_at", "id"], sqlite_where=analyzed, postgresql_where=analyzed
@@ -19,6 +18,9 @@ def upgrade() -> None:
     live = sa.text("NOT is_deleted")
     op.create_index(
         "ix_sources_folder", "sources", ["folder", "id"], sqlite_where=live, postgresql_where=live
+    )
+    op.create_index(
+        "ix_sources_name", "sources", ["name", "url", "id"], sqlite_where=live, postgresql_where=live
     )
     attached = sa.text("pipeline_template_id IS NOT NULL")
     op.create_index(
