@@ -1,7 +1,7 @@
 """Writes the parts of the documentation that are made from the code: `make docs`. A test compares them.
 
 docs/reference/settings.md, docs/reference/commands.md, docs/reference/types.md, docs/reference/steps.md,
-docs/reference/python.md, docs/reference/api.md, .env.example
+docs/reference/python.md, docs/reference/api.md, docs/reference/traceability.md, .env.example
 """
 
 import importlib
@@ -20,6 +20,7 @@ os.environ["HEADWATER_LANGUAGE"] = "en"
 os.environ.setdefault("XDG_DATA_HOME", "~/.local/share")
 
 import typer
+from docs.traceability import traceability_page
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -309,6 +310,7 @@ PAGES = {
     "docs/reference/commands.md": commands_page,
     "docs/reference/python.md": python_page,
     "docs/reference/api.md": api_page,
+    "docs/reference/traceability.md": lambda: NOTE + traceability_page(),
     ".env.example": example_environment,
 }
 

@@ -91,7 +91,7 @@ def _read_answer(answer: bytes, status: int) -> "StepResult":
             "the process that ran it died ({status}); it may have used too much memory", status=_named(status)
         ) from None
     if "output" in told:
-        return StepResult(told["output"], end_run=told["end_run"])
+        return StepResult(told["output"], end_run=told["end_run"], outlet=told["outlet"])
     raise (PassingStepError if told["passing"] else StepError)("{problem}", problem=told["problem"])
 
 
@@ -235,7 +235,7 @@ def _answer(data: bytes) -> bytes:
             files=files,
         )
         result = step.work(context, step.config_model.model_validate(task["config"]))
-        return orjson.dumps({"output": result.output, "end_run": result.end_run})
+        return orjson.dumps({"output": result.output, "end_run": result.end_run, "outlet": result.outlet})
     except StepError as error:
         return orjson.dumps({"problem": str(error), "passing": error.passing})
     except HeadwaterError as error:

@@ -46,11 +46,13 @@ def read_template(data: Any) -> NewTemplate:
         written = _WrittenTemplate.model_validate(data)
     except ValidationError as error:
         raise InputError("template: {problem}", problem=_first_problem(error, _WrittenTemplate)) from None
+    steps = [_read_step(number, step) for number, step in enumerate(written.steps, start=1)]
     return NewTemplate(
         name=written.name,
         description=written.description,
         run_on_change=written.run_on_change,
-        steps=tuple(_read_step(number, step) for number, step in enumerate(written.steps, start=1)),
+        steps=tuple(step for step, _ in steps),
+        outlets=tuple(outlet for _, outlet in steps if outlet is not None),
     )
 
 
@@ -75,7 +77,8 @@ def _with_secrets(step: Any, old: Mapping[str, Any]) -> Any:
     return {**step, "config": kept}
 
 
-def _read_step(number: int, data: Any) -> dict[str, Any]:
+def _read_step(number: int, data: Any) -> tuple[dict[str, Any], str | None]:
+    """A step as it is stored, and the outlet to which it publishes."""
     named = data.get("step_type") if isinstance(data, Mapping) else None
     label = f"{number} ({named})" if isinstance(named, str) else str(number)
     try:
@@ -94,13 +97,14 @@ def _read_step(number: int, data: Any) -> dict[str, Any]:
     except (InputError, NotFoundError) as error:
         raise InputError("step {step}: {problem}", step=label, problem=error.render()) from None
     _refuse_missing(label, step)
-    return {
+    stored = {
         "step_type": written.step_type,
         "is_critical": written.is_critical,
         "config": written.config,
         "timeout_seconds": written.timeout_seconds,
         "retries": step.retries if written.retries is None else written.retries,
     }
+    return stored, step.outlet_of(config)
 
 
 def _refuse_missing(label: str, step: Step) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, select
 
 from headwater.store.bulk import is_sqlite, select_by, storable, update_rows
 from headwater.store.jobs import defer_jobs
+from headwater.store.outlets import publish_items
 from headwater.store.tables import items, pipeline_executions, pipeline_steps
 from headwater.wording import iso
 
@@ -79,6 +80,8 @@ class StepEnd:
     due_at: float | None = None
     error_message: str | None = None
     completed_at: float | None = None
+    outlet: str | None = None  # where the step has published the item
+    outlet_at: float = 0.0
 
     @property
     def keeps_lease(self) -> bool:
@@ -273,6 +276,10 @@ def commit_steps(connection: Connection, ends: Sequence[StepEnd]) -> set[tuple[i
         ("id",),
         ("status",),
         [("ANALYZED", end.run.content_item["id"]) for end in valid if end.status == "completed"],
+    )
+    publish_items(
+        connection,
+        sorted((end.outlet, end.run.content_item["id"], end.outlet_at) for end in valid if end.outlet),
     )
     defer_jobs(connection, [end.run.id for end in valid if end.due_at is not None])
     return {end.run.lease for end in valid}

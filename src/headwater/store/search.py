@@ -125,6 +125,14 @@ def index_new_items(connection: Connection, now: float, limit: int = BATCH) -> i
     return len(found)
 
 
+def first_unindexed_position(connection: Connection) -> int | None:
+    """The place in the order of storing of the first item that is not yet in the index."""
+    position = int(get_setting(connection, POSITION) or 0)
+    query = text(_UNINDEXED_POSITION[is_sqlite(connection)])
+    found: int | None = connection.execute(query, {"after": position}).scalar()
+    return found
+
+
 def index_all(store: Store, now: float) -> None:
     """Put everything that is stored into the index, a batch at a time, so that others can write in between."""
     while True:
@@ -144,14 +152,18 @@ def index_again(connection: Connection, item_ids: list[int]) -> None:
     _write_words(connection, {row.id: _text(row) for row in found})
 
 
-_SELECT = (
-    "SELECT items.id, items.title, items.author, items.summary, items.content, items.first_seen_at FROM items"
-    " LEFT JOIN item_words ON {same} WHERE items.id > :after AND {same_key} IS NULL ORDER BY items.id LIMIT :limit"
+_UNINDEXED_ITEMS = (
+    " FROM items LEFT JOIN item_words ON {key} = items.id WHERE items.id > :after AND {key} IS NULL"
 )
-_UNINDEXED = {
-    True: _SELECT.format(same="item_words.rowid = items.id", same_key="item_words.rowid"),
-    False: _SELECT.format(same="item_words.item_id = items.id", same_key="item_words.item_id"),
-}
+_SELECT = (
+    "SELECT items.id, items.title, items.author, items.summary, items.content, items.first_seen_at"
+    + _UNINDEXED_ITEMS
+    + " ORDER BY items.id LIMIT :limit"
+)
+_SELECT_POSITION = "SELECT min(items.position)" + _UNINDEXED_ITEMS
+_KEYS = {True: "item_words.rowid", False: "item_words.item_id"}
+_UNINDEXED = {sqlite: _SELECT.format(key=key) for sqlite, key in _KEYS.items()}
+_UNINDEXED_POSITION = {sqlite: _SELECT_POSITION.format(key=key) for sqlite, key in _KEYS.items()}
 
 
 def _text(row: Row[Any]) -> list[str]:

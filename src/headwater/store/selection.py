@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, literal_column, select
 
-from headwater.errors import InputError
+from headwater.errors import InputError, NotFoundError
 from headwater.store.search import matches
 from headwater.store.tables import items, outlet_items, sources
 
@@ -58,6 +58,15 @@ def conditions(connection: Connection, selection: Selection) -> list[ColumnEleme
         published = select(outlet_items.c.item_id).where(outlet_items.c.outlet_name == selection.outlet)
         wanted.append(items.c.id.in_(published))
     return wanted
+
+
+def refuse_unknown_sources(connection: Connection, selection: Selection) -> None:
+    """NotFoundError for the first source in `selection` that is not there."""
+    query = select(sources.c.id).where(sources.c.id.in_(selection.source_ids))
+    if missing := set(selection.source_ids) - set(connection.execute(query).scalars()):
+        raise NotFoundError(
+            "there is no source {id}; `headwater source list` shows them all", id=min(missing)
+        )
 
 
 def to_json(selection: Selection) -> dict[str, Any]:

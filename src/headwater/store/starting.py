@@ -11,7 +11,8 @@ from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.store.bulk import insert_rows, is_sqlite, select_by
 from headwater.store.jobs import defer_jobs
 from headwater.store.runs import RunStep, Status, read_steps
-from headwater.store.tables import items, pipeline_executions, pipeline_steps, pipeline_templates
+from headwater.store.selection import EVERYTHING, Selection, conditions
+from headwater.store.tables import items, pipeline_executions, pipeline_steps, pipeline_templates, sources
 from headwater.store.templates import Template, get_template
 
 Trigger = Literal["scheduled", "manual"]
@@ -298,14 +299,17 @@ def list_runs(
 
 
 def find_item_ids(
-    connection: Connection, item_ids: Sequence[int] | None, *, source_id: int | None = None
+    connection: Connection, item_ids: Sequence[int] | None, selection: Selection = EVERYTHING
 ) -> list[int]:
-    """These items, or all of a source, or all there are, newest first."""
-    query = select(items.c.id).order_by(items.c.item_at.desc(), items.c.id.desc())
+    """These items, or all that are selected, newest first."""
+    query = (
+        select(items.c.id)
+        .join_from(items, sources)
+        .where(*conditions(connection, selection))
+        .order_by(items.c.item_at.desc(), items.c.id.desc())
+    )
     if item_ids is not None:
         query = query.where(items.c.id.in_(item_ids))
-    if source_id is not None:
-        query = query.where(items.c.source_id == source_id)
     found = list(connection.execute(query).scalars())
     for missing in sorted(set(item_ids or ()) - set(found)):
         raise NotFoundError("there is no item {id}; `headwater items` shows the newest", id=missing)

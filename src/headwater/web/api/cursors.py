@@ -9,7 +9,6 @@ from headwater.collectors.types import find_type
 from headwater.store.bulk import storable
 from headwater.store.cursors import (
     Cursor,
-    CursorFilter,
     acknowledge,
     create_cursor,
     get_cursor,
@@ -18,6 +17,7 @@ from headwater.store.cursors import (
     remove_cursor,
     reset_cursor,
 )
+from headwater.store.selection import Selection
 from headwater.web.api.auth import needs
 from headwater.web.api.items import ItemEntry, entry
 from headwater.web.api.problems import problem_responses
@@ -33,10 +33,10 @@ _EXAMPLE: dict[str, Any] = {
     "name": "my-archive",
     "position": 812,
     "with_changes": False,
-    "source_id": None,
-    "folder": "News",
-    "type": None,
-    "query": None,
+    "source_ids": [],
+    "folders": ["News"],
+    "types": [],
+    "search": None,
     "created_at": "2026-01-01T00:00:00.000Z",
     "acknowledged_at": "2026-02-25T10:30:00.000Z",
 }
@@ -50,10 +50,10 @@ class CursorEntry(BaseModel):
     name: str
     position: int = Field(description="Up to where everything has been dealt with.")
     with_changes: bool = Field(description="Changed items come up again.")
-    source_id: int | None
-    folder: str | None
-    type: str | None
-    query: str | None
+    source_ids: list[int]
+    folders: list[str]
+    types: list[str]
+    search: str | None
     created_at: Time
     acknowledged_at: Time | None
 
@@ -64,21 +64,21 @@ class Cursors(BaseModel):
 
 class NewCursor(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid", json_schema_extra={"example": {"name": "my-archive", "folder": "News"}}
+        extra="forbid", json_schema_extra={"example": {"name": "my-archive", "folders": ["News"]}}
     )
 
     name: Annotated[str, Field(pattern=NAME)]
-    source_id: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = Field(
-        default=None, description="Only of this source."
+    source_ids: list[Annotated[int, Field(ge=1, le=2**63 - 1)]] = Field(
+        default=[], max_length=1_000, description="Only of these sources."
     )
-    folder: Annotated[str, Field(max_length=2_000)] | None = Field(
-        default=None, description="Only of sources in this folder."
+    folders: list[Annotated[str, Field(max_length=2_000)]] = Field(
+        default=[], max_length=1_000, description="Only of sources in these folders."
     )
-    type: Annotated[str, Field(max_length=100)] | None = Field(
-        default=None, description="Only of sources of this type."
+    types: list[Annotated[str, Field(max_length=100)]] = Field(
+        default=[], max_length=100, description="Only of sources of these types."
     )
-    query: Annotated[str, Field(max_length=500)] | None = Field(
-        default=None, description="Only items in whose title, summary or content this occurs."
+    search: Annotated[str, Field(max_length=500)] | None = Field(
+        default=None, description='Only with these words; "a phrase", begin* and -not work.'
     )
     with_changes: bool = Field(default=False, description="Changed items come up again.")
     from_now: bool = Field(default=False, description="Leave out what is stored already.")
@@ -128,17 +128,17 @@ async def list_(context: InContext) -> Cursors:
 )
 async def make(context: InContext, response: Response, new: NewCursor) -> CursorEntry:
     """Make a cursor before everything that is stored, or behind it."""
-    wanted = CursorFilter(
-        source_id=new.source_id,
-        folder=storable(new.folder),
-        type=find_type(new.type).name if new.type else None,
-        query=storable(new.query) or None,
+    wanted = Selection(
+        source_ids=tuple(new.source_ids),
+        folders=tuple(storable(folder) or "" for folder in new.folders),
+        types=tuple(find_type(each).name for each in new.types),
+        search=new.search or None,
     )
     made = await context.store.write(
         create_cursor,
         new.name,
         now=context.clock(),
-        filter=wanted,
+        selection=wanted,
         with_changes=new.with_changes,
         from_now=new.from_now,
     )
@@ -208,10 +208,10 @@ def _entry(cursor: Cursor) -> CursorEntry:
         name=cursor.name,
         position=cursor.position,
         with_changes=cursor.with_changes,
-        source_id=cursor.filter.source_id,
-        folder=cursor.filter.folder,
-        type=cursor.filter.type,
-        query=cursor.filter.query,
+        source_ids=list(cursor.selection.source_ids),
+        folders=list(cursor.selection.folders),
+        types=list(cursor.selection.types),
+        search=cursor.selection.search,
         created_at=cursor.created_at,
         acknowledged_at=cursor.acknowledged_at,
     )

@@ -97,7 +97,7 @@ async def sources_page(
 
 
 @router.get("/sources/add")
-async def add_page(page: InPage, url: str = "", type: str = "rss.feed") -> HTMLResponse:
+async def add_page(page: InPage, url: str = "", type: str = "") -> HTMLResponse:
     """Paste any address: its feeds are found and shown with some of their items before anything is stored."""
     page.require("admin")
     found: list[Any] = []
@@ -116,11 +116,11 @@ async def add(action: InAction) -> Response:
     page = action.page
     page.require("admin")
     context = page.context
-    url, type_name = action.text("url"), action.text("type") or "rss.feed"
+    url, type_name = action.text("url"), action.text("type")
     try:
         wanted = read_new_source(
-            url,
-            type_name,
+            url or None,
+            type_name or None,
             _read_config(action.text("config")),
             action.text("name") or None,
             action.text("folder") or None,

@@ -1,16 +1,17 @@
-"""What long lists are found by: analysed items; folders, names and templates of sources.
+"""What long lists are found by: when items were found, which are analysed; folders, names and templates of sources.
 
-Revision ID: 0020
+Revision ID: 0009
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0020"
-down_revision = "0009"
+revision = "0009"
+down_revision = "0008"
 
 
 def upgrade() -> None:
+    op.create_index("ix_items_first_seen_at", "items", ["first_seen_at", "id"])
     analyzed = sa.text("status = 'ANALYZED'")
     op.create_index(
         "ix_items_analyzed", "items", ["item_at", "id"], sqlite_where=analyzed, postgresql_where=analyzed
