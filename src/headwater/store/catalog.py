@@ -2,10 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Integer, TextClause, cast, func, or_, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    TextClause,
+    and_,
+    cast,
+    func,
+    or_,
+    select,
+    text,
+)
 
 from headwater.model import Json, Source
 from headwater.store.listing import values_in_use
@@ -84,6 +96,19 @@ _ORDERS: dict[Sort, tuple[ColumnElement[object], ...]] = {
 }
 
 
+# For some sorts: which sources stand in front, in what order, and which are the others.
+_IN_LINE = sources.c.due_at.is_not(None)  # which none is that was removed
+_FRONTS: dict[Sort, tuple[Any, tuple[Any, ...], Any]] = {
+    "next": (_IN_LINE, (sources.c.due_at, sources.c.id), ~_IN_LINE),
+    "-next": (_IN_LINE, (sources.c.due_at.desc(), sources.c.id), ~_IN_LINE),
+    "errors": (
+        and_(text(LIVE), text(f"({UNUSUAL})"), sources.c.consecutive_failures > 0),
+        (*_ORDERS["errors"], sources.c.id),
+        sources.c.consecutive_failures == 0,
+    ),
+}
+
+
 def find_sources(
     connection: Connection,
     wanted: SourceFilter,
@@ -95,8 +120,35 @@ def find_sources(
 ) -> list[CatalogSource]:
     order = (_by_id(wanted).desc(),) if sort == "new" else (*_ORDERS[sort], sources.c.id)
     query = select(*_COLUMNS).where(*_conditions(wanted, now)).order_by(*order)
+    if sort in ("name", "-name") and wanted == SourceFilter():
+        page = select(sources.c.id).where(~sources.c.is_deleted).order_by(*order).offset(offset).limit(limit)
+        query, offset = select(*_COLUMNS).where(sources.c.id.in_(page)).order_by(*order), 0
+    if sort in _FRONTS and wanted == SourceFilter():
+        ids = _front_first(connection, sort, offset, limit)
+        place = {source_id: number for number, source_id in enumerate(ids)}
+        found = _read(connection, select(*_COLUMNS).where(sources.c.id.in_(ids)))
+        return sorted(found, key=lambda source: place[source.id])
+    return _read(connection, query.offset(offset).limit(limit))
+
+
+def _front_first(connection: Connection, sort: Sort, offset: int, limit: int) -> list[int]:
+    """A page of all sources: first those that an index has in order, then the others by number.
+
+    To sort them all takes reading them all, for the sake of those that are alike.
+    """
+    front, order, rest = _FRONTS[sort]
+    ids = select(sources.c.id)
+    found = list(connection.execute(ids.where(front).order_by(*order).offset(offset).limit(limit)).scalars())
+    if len(found) < limit:
+        count = connection.execute(select(func.count()).where(front)).scalar_one()
+        others = ids.where(text(LIVE), rest).order_by(sources.c.id).offset(max(0, offset - count))
+        found += connection.execute(others.limit(limit - len(found))).scalars()
+    return found
+
+
+def _read(connection: Connection, query: Select[Any]) -> list[CatalogSource]:
     found = []
-    for row in connection.execute(query.offset(offset).limit(limit)):
+    for row in connection.execute(query):
         values = row._asdict()
         found.append(CatalogSource(**{**values, "plan_reason": orjson.loads(values["plan_reason"])}))
     return found
@@ -133,12 +185,13 @@ def _conditions(wanted: SourceFilter, now: float) -> list[ColumnElement[bool] | 
     if wanted.state in RARE_STATES:
         conditions.append(text(f"({UNUSUAL})"))  # these are all in the index of the unusual ones
     if wanted.search:
-        conditions.append(
-            or_(
-                column.name.icontains(wanted.search, autoescape=True),
-                column.url.icontains(wanted.search, autoescape=True),
-            )
+        here = or_(
+            column.name.icontains(wanted.search, autoescape=True),
+            column.url.icontains(wanted.search, autoescape=True),
         )
+        # Looked for in the index of names, which is much smaller than the sources; removed ones are not in it.
+        index = select(column.id).where(~column.is_deleted, here)
+        conditions.append(here if wanted.state == "removed" else column.id.in_(index))
     if wanted.type:
         conditions.append(column.type == wanted.type)
     if wanted.folder:

@@ -138,13 +138,9 @@ Index(
 )
 # As the indexes of those that are not deleted have it: SQLite uses them for a query that says it in the same words.
 LIVE = "NOT sources.is_deleted"
-Index(
-    "ix_sources_folder",
-    sources.c.folder,
-    sources.c.id,
-    sqlite_where=text("NOT is_deleted"),
-    postgresql_where=text("NOT is_deleted"),
-)
+Index("ix_sources_folder", sources.c.folder, sources.c.is_deleted)
+# With all that counting, a search by name or address and a sort by name have to read of every source.
+Index("ix_sources_name", sources.c.is_deleted, sources.c.name, sources.c.url)
 Index(
     "ix_sources_template",
     sources.c.pipeline_template_id,

@@ -1,4 +1,4 @@
-"""What long lists are found by: when items were found, whether they are analysed; folders and templates of sources.
+"""What long lists are found by: when items were found, which are analysed; folders, names and templates of sources.
 
 Revision ID: 0009
 """
@@ -16,10 +16,8 @@ def upgrade() -> None:
     op.create_index(
         "ix_items_analyzed", "items", ["item_at", "id"], sqlite_where=analyzed, postgresql_where=analyzed
     )
-    live = sa.text("NOT is_deleted")
-    op.create_index(
-        "ix_sources_folder", "sources", ["folder", "id"], sqlite_where=live, postgresql_where=live
-    )
+    op.create_index("ix_sources_folder", "sources", ["folder", "is_deleted"])
+    op.create_index("ix_sources_name", "sources", ["is_deleted", "name", "url"])
     attached = sa.text("pipeline_template_id IS NOT NULL")
     op.create_index(
         "ix_sources_template",
