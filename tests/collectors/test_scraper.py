@@ -1,6 +1,7 @@
 """Pages as sources: by selectors, by their own feed, with the site's consent, and loud when they change."""
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -259,3 +260,21 @@ async def test_robots_are_asked_for_once_a_day_by_all_processes_together(
         await page.visit()
         await page.visit()
     assert [request.path for request in origin.requests[3:]] == ["/robots.txt", "/", "/"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "is_wrong"),
+    [
+        ("div:has(a)", False),
+        ("div:has( > a, h2 )", False),
+        ("div:has(> h2 > a) p", False),
+        ("div:has(a[title~='a b'])", False),
+        ("div:has(div a)", True),
+        ("div:has(div:has(a))", True),
+        ("div:has(h2 ~ a)", True),
+        ("div:HAS(:not(p) a)", True),
+    ],
+)
+def test_a_selector_that_may_take_for_ever_is_refused(selector: str, is_wrong: bool) -> None:
+    with pytest.raises(InputError, match="one thing") if is_wrong else nullcontext():
+        read_config(ScraperConfig, {"item": selector}, "web.scraper")

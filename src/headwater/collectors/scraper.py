@@ -22,7 +22,7 @@ from headwater.fetch.message import NO_VALIDATORS, Response
 from headwater.fetch.robots import Told, site_of
 from headwater.formats.discover import find_feeds, guess_feeds
 from headwater.formats.feed import parse, to_item
-from headwater.formats.scrape import ScrapedPage, Selectors, find_selector_fault, scrape
+from headwater.formats.scrape import ScrapedPage, Selectors, find_selector_fault, is_costly, scrape
 from headwater.model import Item
 
 ACCEPT_PAGE = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
@@ -53,6 +53,8 @@ class ScraperConfig(SourceConfig):
     def _is_css(cls, value: str | None) -> str | None:
         if value is not None and (find_selector_fault(value) is not None or not value.strip()):
             raise ValueError("Input should be a CSS selector, or selector@attribute")
+        if value is not None and is_costly(value):
+            raise ValueError("Input should look for one thing in :has(), not for one thing inside another")
         return value
 
     @model_validator(mode="after")
