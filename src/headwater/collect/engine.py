@@ -282,7 +282,7 @@ class Engine:
     async def _steer(self) -> None:
         """Keep the fleet's price of a visit up to date; other workers may be faster."""
         now = self._clock()
-        if now - self._steered_at >= STEER_EVERY_SECONDS:
+        if abs(now - self._steered_at) >= STEER_EVERY_SECONDS:
             minutes = self._settings.freshness_minutes
             price = await self._patiently(
                 lambda: self._store.write(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, func, select, update
 
 from headwater.model import Source, Visit
 from headwater.store.bulk import insert_rows, is_sqlite, run_by, select_by, storable, update_rows
@@ -108,6 +108,22 @@ def release(
     update_rows(connection, sources, ("id",), ("lease_until", "due_at"), rows)
     if due_at is None:
         announce(connection)  # they may be due at once, and who gives them back may be going away
+
+
+def take_back_plans_of_the_future(connection: Connection, now: float) -> int:
+    """Make due what was visited or claimed while the clock was wrong: by a clock that was ahead, its time never comes.
+
+    Answers how many there were. What is planned that far ahead by a right clock was not visited in the future.
+    """
+    future = now + 86_400.0  # few are planned for later than that, so that there is little to look at
+    return connection.execute(
+        update(sources)
+        .where(
+            sources.c.due_at > future,
+            (sources.c.last_fetched_at > future) | (sources.c.lease_until > future),
+        )
+        .values(due_at=now, next_fetch_at=now)
+    ).rowcount
 
 
 def next_due_at(connection: Connection) -> float | None:
