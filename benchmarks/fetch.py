@@ -55,7 +55,7 @@ class _Answering(asyncio.Protocol):
 
 
 def _serve(ready: multiprocessing.connection.Connection) -> None:
-    async def main() -> int:
+    async def main() -> None:
         server = await asyncio.get_running_loop().create_server(_Answering, "127.0.0.1", 0, backlog=1024)
         ready.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
@@ -163,7 +163,7 @@ def _bombs(size: int, verdict: Verdict) -> None:
         verdict.tell(f"memory a {encoding} bomb adds", added, " MB", most=MOST_MEGABYTES_OF_A_BOMB)
 
 
-def main() -> None:
+def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--requests", type=int, default=1500, help="requests per round")
     arguments.add_argument("--rounds", type=int, default=15, help="the median round counts")
