@@ -33,11 +33,15 @@ lint: .venv/.ready-dev  ## style, types, import direction
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: .venv/.ready-dev  ## every benchmark, as ratios
-	$(BIN)/python -m benchmarks
+bench: .venv/.ready-dev  ## every benchmark, one table of ratios and targets; ARGS=--quick for small sizes
+	$(BIN)/python -m benchmarks $(ARGS)
 
 bench-%: .venv/.ready-dev  ## one of them, for instance bench-parse
 	$(BIN)/python -m benchmarks.$* $(ARGS)
+
+SECONDS ?= 600
+soak: .venv/.ready-dev  ## everything at once under load and faults, for SECONDS=600
+	$(BIN)/python -m tests.soak --seconds $(SECONDS) $(ARGS)
 
 docs: .venv/.ready-dev  ## rewrite the parts of docs/ that are made from the code
 	$(BIN)/python -m docs.generate

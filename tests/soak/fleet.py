@@ -15,16 +15,20 @@ from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
+from sqlalchemy import func, select
+
 from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.demo.run import config_of, kind_of
 from headwater.pipeline.advance import LEASE_SECONDS as RUN_LEASE_SECONDS
 from headwater.store.database import Store
+from headwater.store.tables import sources
 from tests.command import Headwater
 from tests.soak.measuring import Meter
 from tests.soak.publishing import Publishing
 
 VISIT_SECONDS: Final = 5.0
 FROZEN_SECONDS: Final = max(VISIT_SECONDS + 5.0, RUN_LEASE_SECONDS) + 2.0  # past every lease
+STARTING_SECONDS: Final = 120.0
 EVERY_SECONDS: Final = 3.0  # between visits to a source
 _EXPENDABLE: Final = ("collector 2", "worker 2")
 _COMMANDS: Final = {
@@ -51,6 +55,7 @@ class Fleet:
         self._directory = directory
         self._logs: list[Path] = []
         self._log_of: dict[int, Path] = {}
+        self._started_at: dict[str, float] = {}
         self._frozen: tuple[str, float] | None = None
         self._port = _free_port()
         self._command = Headwater(directory, url)
@@ -106,6 +111,7 @@ class Fleet:
                 stderr=log,
             )
         self._log_of[started.pid] = path
+        self._started_at[process] = time.monotonic()
         return started
 
     # -- what is done to them ---------------------------------------------------------------------------
@@ -141,6 +147,12 @@ class Fleet:
                 self.findings.append(f"{self.name}: {name} ended with {process.returncode}: {said[-400:]}")
             self.processes[name] = self._start(name)
 
+    def has_seen_everything(self) -> bool:
+        """Every source has been visited once."""
+        with Store.open(self.url) as store, store.reading() as connection:
+            unseen = select(func.count()).select_from(sources).where(sources.c.last_fetched_at.is_(None))
+            return connection.execute(unseen).scalar_one() == 0
+
     def wake_up(self) -> None:
         if self._frozen is not None:
             self.processes[self._frozen[0]].send_signal(signal.SIGCONT)
@@ -164,7 +176,10 @@ class Fleet:
             process.terminate()
         for name, process in self.processes.items():
             code = process.wait(60)
-            if code != 0:
+            is_new = time.monotonic() - self._started_at[name] < STARTING_SECONDS
+            if code != 0 and not (
+                is_new and code == -signal.SIGTERM
+            ):  # it had not begun, and has nothing to end
                 self.findings.append(f"{self.name}: {name} ended with {code} when told to stop")
         for path in self._logs:
             if "Traceback" in (text := path.read_text(errors="replace")):

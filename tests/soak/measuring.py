@@ -11,6 +11,7 @@ from sqlalchemy import func, inspect, select, table
 from headwater.store.database import Store
 
 MEGABYTE = 1 << 20
+TELLING_SECONDS = 60.0  # of a half: in less, a process that has just begun looks like a leak
 # What grows with what was collected, and is meant to: retention decides how much of it stays.
 KEPT = {
     "items",
@@ -39,9 +40,9 @@ class Series:
 
     def growth(self, values: list[float] | list[int]) -> float:
         """How much the second half of the time added, by a straight line through it."""
-        if len(values) < 10:
-            return 0.0
         half = len(values) // 2
+        if len(values) < 10 or self.at[-1] - self.at[half] < TELLING_SECONDS:
+            return 0.0
         slope = float(np.polyfit(np.array(self.at[half:]), np.array(values[half:]), 1)[0])
         return slope * (self.at[-1] - self.at[half])
 

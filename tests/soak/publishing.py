@@ -23,6 +23,7 @@ class Publishing:
         self.requests = 0
         self.deliveries: dict[str, dict[Known, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         self._start_at = time.time()
+        self._counted_from = self._start_at
         self._ended_at: float | None = None
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
@@ -41,18 +42,22 @@ class Publishing:
     def now(self) -> float:
         return time.time() if self._ended_at is None else self._ended_at
 
+    def count_from_now(self) -> None:
+        """Everybody has seen every source once: what comes from now on must not be missed."""
+        self._counted_from = time.time()
+
     def end(self) -> None:
         self._ended_at = time.time()
 
     def published(self) -> tuple[set[Known], set[Known]]:
-        """All there ever was, and of it what nobody who was there from the beginning may have missed."""
-        everything, since_start = set(), set()
+        """All there ever was, and of it what nobody may have missed."""
+        everything, counted = set(), set()
         for source in self.sources:
             for item in source.items(self._start_at, self.now()):
                 everything.add((source.slug, item.number))
-                if item.published_at > self._start_at:
-                    since_start.add((source.slug, item.number))
-        return everything, since_start
+                if item.published_at > self._counted_from:
+                    counted.add((source.slug, item.number))
+        return everything, counted
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -19,7 +19,7 @@ from tests.soak.measuring import bookkeeping_leaks, count_rows
 from tests.soak.publishing import Publishing, known
 
 DATABASES = ("sqlite", "postgresql")
-SETTLING_SECONDS = 90.0
+SETTLING_SECONDS = 120.0
 QUIET_SHARE = 0.1  # at the end nobody is disturbed
 WARMING_SHARE = 0.25  # at the beginning everybody is
 
@@ -50,6 +50,13 @@ def soak(
             stack.callback(fleet.kill_all)
             fleets.append(fleet)
             restarts += [restart] if restart else []
+        for fleet in fleets:
+            if not fleet.wait_until(fleet.has_seen_everything, SETTLING_SECONDS):
+                report.findings.append(
+                    f"{fleet.name}: not every source was visited within {SETTLING_SECONDS:g} s"
+                )
+        publishing.count_from_now()
+        tell("every source has been visited; the trouble begins")
         _make_trouble(seconds, fleets, restarts, rng, tell)
         publishing.end()
         everything, due = publishing.published()
@@ -66,6 +73,9 @@ def soak(
         most_megabytes = max(8.0, seconds / 60)
         for fleet in fleets:
             report.lines += fleet.meter.table()
+            report.lines.append(
+                f"{fleet.name}: {fleet.starts_without_database} starts found no database and were repeated"
+            )
             report.findings += fleet.meter.leaks(most_megabytes, 8.0) + fleet.findings
     return report
 
@@ -137,13 +147,7 @@ def _reckon(
         record = collection_records.c
         counted, visits = connection.execute(select(func.sum(record.items_new), func.count())).one()
         runs = Counter(connection.execute(select(pipeline_executions.c.item_id)).scalars())
-        how: dict[str, int] = dict(
-            connection.execute(
-                select(pipeline_executions.c.status, func.count()).group_by(pipeline_executions.c.status)
-            )
-            .tuples()
-            .all()
-        )
+        how = Counter(connection.execute(select(pipeline_executions.c.status)).scalars())
         versions = connection.execute(select(func.count()).select_from(item_versions)).scalar_one()
         leased = (
             connection.execute(select(sources.c.id).where(sources.c.lease_until.is_not(None))).scalars().all()
