@@ -5,6 +5,7 @@ import sys
 import sysconfig
 import zipfile
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -95,6 +96,28 @@ def test_what_is_installed_from_it_works(wheel: Path, tmp_path: Path) -> None:
     ).stdout
     assert where.startswith(str(environment))
     assert "0 failing" in run("doctor") or "first start" in run("doctor")
+    demo = subprocess.Popen(
+        [str(environment / "bin" / "headwater"), "demo"],
+        cwd=tmp_path,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "HEADWATER_LANGUAGE": "en",
+            "HEADWATER_PORT": "0",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert demo.stdout is not None
+    address = demo.stdout.readline().split()[-1]
+    with urlopen(address, timeout=60) as page:  # the templates are there
+        assert b"</html>" in page.read()
+    with urlopen(address.rstrip("/") + "/healthz", timeout=60) as page:
+        assert page.status == 200
+    demo.terminate()
+    assert demo.wait(timeout=60) == 0
+    demo.stdout.close()
     run("source", "list")  # makes the tables: the migrations are there
     assert (
         "没有"

@@ -1,11 +1,17 @@
 """Backups: everything at one moment, in a file that either database is restored from, all or nothing."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 from headwater.errors import InputError
-from headwater.store.backup import FORMAT, read_contents, restore_backup, write_backup, zstd
+from headwater.store.backup import FORMAT, read_contents, restore_backup, write_backup
 from headwater.store.copying import last_position
 from headwater.store.database import Store
 from headwater.store.positions import take_positions

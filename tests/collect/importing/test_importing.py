@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import sqlite3
+import sys
 import zipfile
 from pathlib import Path
 
@@ -120,6 +121,10 @@ def table(path: Path, url: str) -> None:
 
 def reader_database(path: Path, url: str) -> None:
     """Made by the library itself."""
+    import feedparser_sgmllib
+
+    # The same module, under the name that reader's own feedparser knows.
+    sys.modules.setdefault("sgmllib", feedparser_sgmllib)
     from reader import make_reader
 
     with make_reader(str(path)) as library:
