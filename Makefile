@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test browser lint bench docs pins clean
+.PHONY: help demo test browser lint bench soak docs pins clean
 
 .venv/.ready: constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -14,6 +14,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 .venv/.ready-dev: .venv/.ready constraints-dev.txt
 	$(PIP) --require-hashes --requirement constraints-dev.txt
 	@touch $@
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/.ready  ## collect from a built-in publisher and show the dashboard
 	@$(BIN)/headwater demo
@@ -46,5 +49,5 @@ pins: pyproject.toml  ## refresh the pins (needs uv); they record names, version
 	$(COMPILE) --output-file constraints.txt
 	$(COMPILE) --extra dev --constraint constraints.txt --output-file constraints-dev.txt
 
-clean:
+clean:  ## remove what was installed and cached
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

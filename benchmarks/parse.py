@@ -16,11 +16,13 @@ from pathlib import Path
 
 import feedparser
 
+from benchmarks.verdict import Verdict
 from headwater.errors import ParseError
 from headwater.formats.feed import parse
 
 WORDS = ("water", "source", "river", "stream", "spring", "delta", "rain", "cloud", "valley", "field", "stone")
 ROUNDS = 3
+LEAST_OF_FEEDPARSER = 15
 
 
 def make_feeds() -> list[tuple[str, bytes]]:
@@ -126,8 +128,9 @@ def main(arguments: list[str]) -> int:
     )
     print(f"  headwater   {ours * 1e6 / len(feeds):10.0f} µs per document")
     print(f"  feedparser  {theirs * 1e6 / len(feeds):10.0f} µs per document")
-    print(f"  feedparser / headwater = {theirs / ours:.1f}")
-    return 0
+    verdict = Verdict("parse")
+    verdict.tell("times less CPU than feedparser", theirs / ours, "×", least=LEAST_OF_FEEDPARSER)
+    return verdict.exit_code()
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ from tests.databases import postgres_database, postgres_server
 from tests.pipeline.making import make_runs, make_settings, step
 from tests.plugins import install
 
+from benchmarks.verdict import Verdict
+
 STEPS = 4
 AT_LEAST = {"postgresql": 0.8, "sqlite": 2.0}
 
@@ -182,7 +184,8 @@ def _compare(
     fresh: Callable[[str], contextlib.AbstractContextManager[str]],
     options: argparse.Namespace,
     directory: Path,
-) -> bool:
+    verdict: Verdict,
+) -> None:
     pairs = []
     for turn in range(options.rounds):
         pair = []
@@ -193,11 +196,8 @@ def _compare(
         pairs.append(pair)
     theirs, our = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(mine / other for other, mine in pairs)
-    print(
-        f"{name:12}{peer_name:22}{theirs:10.0f}{our:10.0f}{ratio:8.2f}×   at least {AT_LEAST[name]:g}×",
-        flush=True,
-    )
-    return ratio >= AT_LEAST[name]
+    print(f"{name:12}{peer_name:22}{theirs:10.0f}{our:10.0f}", flush=True)
+    verdict.tell(f"{name}: runs a second, times {peer_name}'s", ratio, "×", least=AT_LEAST[name])
 
 
 def main() -> int:
@@ -206,7 +206,8 @@ def main() -> int:
     arguments.add_argument("--rounds", type=int, default=3, help="the median round counts")
     arguments.add_argument("--concurrency", type=int, default=10)
     options = arguments.parse_args()
-    print(f"{'':12}{'peer':22}{'theirs':>10}{'ours':>10}{'ratio':>9}   (runs of {STEPS} steps a second)")
+    verdict = Verdict("pipeline")
+    print(f"{'':12}{'peer':22}{'theirs':>10}{'ours':>10}   (runs of {STEPS} steps a second)")
     with tempfile.TemporaryDirectory() as name, postgres_server() as server:
         directory = Path(name)
 
@@ -214,16 +215,17 @@ def main() -> int:
         def sqlite_file(label: str) -> Iterator[str]:
             yield f"sqlite:///{directory / label}.db"
 
-        good = _compare(
+        _compare(
             "postgresql",
             "plain Procrastinate",
             plain_procrastinate,
             lambda label: postgres_database(server, f"bench_{label}"),
             options,
             directory,
+            verdict,
         )
-        good &= _compare("sqlite", "DBOS", dbos, sqlite_file, options, directory)
-    return 0 if good else 1
+        _compare("sqlite", "DBOS", dbos, sqlite_file, options, directory, verdict)
+    return verdict.exit_code()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import time
 from bisect import bisect_right
 from random import Random
 
+from benchmarks.verdict import Verdict
 from headwater.model import Observation
 from headwater.schedule.adaptive import AdaptivePolicy
 from headwater.schedule.cadence import CadencePolicy
@@ -16,6 +17,9 @@ from headwater.schedule.policy import Policy
 
 _DAY = 86400.0
 _START = 1_700_000_000.0
+MOST_MICROSECONDS = 200
+MOST_STATE_BYTES = 1024
+MOST_IMPORT_MS = 100
 
 
 def make_history(kind: str, days: int = 120) -> list[float]:
@@ -64,16 +68,23 @@ def measure_import(modules: str) -> float:
     return min(runs) * 1000
 
 
-def main() -> None:
+def main() -> int:
+    verdict = Verdict("schedule")
+    worst_plan, largest_state = 0.0, 0
     print(f"{'policy':<10}{'source':<9}{'digest µs':>10}{'plan µs':>10}{'both µs':>10}{'state B':>9}")
     policies: tuple[Policy, ...] = (AdaptivePolicy(), CadencePolicy())
     for policy in policies:
         for kind in ("busy", "office", "hourly", "rare"):
             digest, plan, size = measure(policy, make_history(kind))
             print(f"{policy.name:<10}{kind:<9}{digest:>10.0f}{plan:>10.0f}{digest + plan:>10.0f}{size:>9}")
+            if policy.name == "adaptive":
+                worst_plan, largest_state = max(worst_plan, digest + plan), max(largest_state, size)
     modules = ", ".join(f"headwater.schedule.{name}" for name in ("compose", "adaptive", "cadence", "price"))
-    print(f"import of all the collector needs: {measure_import(modules):.0f} ms")
+    verdict.tell("adaptive: a visit learnt and the next planned", worst_plan, " µs", most=MOST_MICROSECONDS)
+    verdict.tell("adaptive: state of a source", largest_state, " B", most=MOST_STATE_BYTES)
+    verdict.tell("import of all the collector needs", measure_import(modules), " ms", most=MOST_IMPORT_MS)
+    return verdict.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

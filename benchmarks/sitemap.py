@@ -21,6 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from benchmarks.verdict import Verdict
+
 URLS = 50_000
 CHANGED = 20
 OLD_URLS = URLS - CHANGED // 2  # the others come with the change
@@ -240,48 +242,30 @@ def apart(function: str, *arguments: str) -> Any:
 
 
 def main() -> int:
-    missed = 0
-
-    def told(text: str, met: bool) -> None:
-        nonlocal missed
-        missed += not met
-        print(f"  {text}: {'met' if met else 'MISSED'}")
-
+    verdict = Verdict("sitemap")
     with publisher() as site:
         figures = apart("runs", site, "/sitemap.xml")
         first, second, third = (figures[name] for name in ("first", "second", "third"))
         print(f"{URLS:,} addresses, {CHANGED} changed (CPU of a run)")
         for name, run in figures.items():
             print(f"  {name:7} {run['cpu'] * 1000:8.0f} ms  {run['found']:3} told  {run['requests']}")
-        told(
-            f"second / first = {second['cpu'] / first['cpu']:.3f}, at most 0.1",
-            second["cpu"] <= first["cpu"] / 10,
-        )
-        told(
-            f"second run asks for 1 sitemap and {CHANGED} pages",
-            second["requests"] == {"sitemap": 1, "page": CHANGED} and second["found"] == CHANGED,
-        )
-        told("unchanged: one request", third["requests"] == {"sitemap": 1} and third["found"] == 0)
+        verdict.tell("the second run, times the first's CPU", second["cpu"] / first["cpu"], "×", most=0.1)
+        assert second["requests"] == {"sitemap": 1, "page": CHANGED} and second["found"] == CHANGED
+        asked = sum(third["requests"].values())
+        verdict.tell("requests of a run that finds it unchanged", asked, "", most=1)
         control(site, "index")
         index = apart("index_memory", site)
-        told(
-            f"index of {CHILDREN} × {URLS:,}: {index['addresses']:,} addresses,"
-            f" at most {index['memory'] / 1e6:.0f} MB, under 200",
-            index["memory"] < 200e6 and index["addresses"] == CHILDREN * URLS,
-        )
+        assert index["addresses"] == CHILDREN * URLS
+        verdict.tell(f"an index of {CHILDREN} × {URLS:,}", index["memory"] / 1e6, " MB", most=200)
     with tempfile.NamedTemporaryFile() as file:
         Path(file.name).write_bytes(make_sitemap("https://www.example.org", URLS))
         ours, theirs = apart("read_ours", file.name), apart("read_theirs", file.name)
     print(f"reading {URLS:,} addresses")
     for name, read in (("headwater", ours), ("ultimate-sitemap-parser", theirs)):
         print(f"  {name:24} {read['cpu'] * 1000:8.0f} ms  {read['added'] / 1e6:+8.1f} MB")
-    told(
-        f"CPU: theirs / ours = {theirs['cpu'] / ours['cpu']:.1f}, at least 3",
-        theirs["cpu"] >= 3 * ours["cpu"],
-    )
-    ratio = theirs["added"] / max(ours["added"], 1)
-    told(f"memory added: theirs / ours = {ratio:.1f}, at least 10", ratio >= 10)
-    return int(missed > 0)
+    verdict.tell("times less CPU than ultimate-sitemap-parser", theirs["cpu"] / ours["cpu"], "×", least=3)
+    verdict.tell("times less memory than it", theirs["added"] / max(ours["added"], 1), "×", least=10)
+    return verdict.exit_code()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import sys
 import time
 from statistics import median
 
+from benchmarks.verdict import Verdict
+
 RUNS = 15
 TARGET_SECONDS = 0.3
 
@@ -25,14 +27,18 @@ def seconds(command: list[str]) -> float:
     return median(times)
 
 
-def main() -> None:
+def main() -> int:
     measured = {name: seconds(command) for name, command in COMMANDS.items()}
     floor = measured["python -c pass"]
     for name, taken in measured.items():
         print(f"{name:28} {taken * 1000:7.0f} ms   {taken / floor:5.1f} x python's own start")
-    verdict = "met" if measured["headwater --version"] < TARGET_SECONDS else "MISSED"
-    print(f"target: headwater --version under {TARGET_SECONDS} s: {verdict}")
+    verdict = Verdict("startup")
+    verdict.tell(
+        "headwater --version", measured["headwater --version"] * 1000, " ms", most=TARGET_SECONDS * 1000
+    )
+    verdict.tell("times Python's own start", measured["headwater --version"] / floor, "×")
+    return verdict.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """Writes the parts of the documentation that are made from the code: `make docs`. A test compares them.
 
 docs/reference/settings.md, docs/reference/commands.md, docs/reference/types.md, docs/reference/steps.md,
-docs/reference/python.md, docs/reference/api.md, .env.example
+docs/reference/python.md, docs/reference/api.md, docs/reference/traceability.md, .env.example
 """
 
 import importlib
@@ -20,6 +20,7 @@ os.environ["HEADWATER_LANGUAGE"] = "en"
 os.environ.setdefault("XDG_DATA_HOME", "~/.local/share")
 
 import typer
+from docs.traceability import traceability_page
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -237,10 +238,12 @@ def api_page() -> str:
                     for each in parameters
                 )
                 parts.append("| parameter | in | meaning |\n|---|---|---|\n" + rows)
+            if body := operation.get("requestBody"):
+                parts.append(f"Takes {shown_body(body)}.\n")
             statuses = sorted(operation["responses"])
-            good = [status for status in statuses if status < "300"]
+            good = [status for status in statuses if status < "400"]
             parts.append(f"Answers {', '.join(good)}; problems: {', '.join(statuses[len(good) :])}.\n")
-    parts.append("## What is in the answers\n")
+    parts.append("## What is in questions and answers\n")
     for name, model in models.items():
         if "properties" not in model or name in ("HTTPValidationError", "ValidationError"):
             continue
@@ -251,6 +254,11 @@ def api_page() -> str:
         )
         parts.append("| field | type | meaning |\n|---|---|---|\n" + rows)
     return "\n".join(parts)
+
+
+def shown_body(body: dict[str, Any]) -> str:
+    json = body["content"].get("application/json")
+    return shown_schema(json["schema"]) if json else f"`{next(iter(body['content']))}`"
 
 
 def api_schema() -> dict[str, Any]:
@@ -302,6 +310,7 @@ PAGES = {
     "docs/reference/commands.md": commands_page,
     "docs/reference/python.md": python_page,
     "docs/reference/api.md": api_page,
+    "docs/reference/traceability.md": lambda: NOTE + traceability_page(),
     ".env.example": example_environment,
 }
 

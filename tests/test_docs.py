@@ -1,13 +1,22 @@
 """The documentation cannot lie: what is made from the code is current, and every link leads somewhere."""
 
+import itertools
 import re
+import shlex
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from docs.generate import PAGES, step_types
 
 import headwater
+from headwater.cli.app import app
 from headwater.collectors.types import TYPES, config_model_of
+from headwater.config import FOREIGN_PREFIX, INTERVAL_VARIABLE, SECRET_PREFIX, SETTINGS, load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -18,26 +27,160 @@ def test_generated_pages_are_current(name: str) -> None:
     assert (ROOT / name).read_text(encoding="utf-8") == PAGES[name](), "run: make docs"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(path: Path) -> None:
-    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text) + re.findall(
-        r'(?:src|href)="([^"#]+)"', text
-    ):
+each_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^( *)```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def links(path: Path) -> Iterator[tuple[Path, str]]:
+    """What a document links to within the project: files, and the places in them."""
+    text = re.sub(r"`[^`\n]*`", "", without_code(path.read_text(encoding="utf-8")))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text):
         if not target.startswith(("http://", "https://", "mailto:")):
-            assert (path.parent / target).exists(), target
+            file, _, place = target.partition("#")
+            yield (path.parent / file).resolve() if file else path, place
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_commands_named_in_documents_exist(path: Path) -> None:
-    known = set(
-        re.findall(r"^## `(headwater[^`]*)`", PAGES["docs/reference/commands.md"](), flags=re.MULTILINE)
-    )
-    for line in re.findall(
-        r"^(?:\$ )?(headwater [a-z].*)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE
+def places(path: Path) -> set[str]:
+    """The anchors of a document's headings, as GitHub makes them."""
+    found: Counter[str] = Counter()
+    anchors = set()
+    for heading in re.findall(r"^#+ +(.+?) *$", without_code(path.read_text(encoding="utf-8")), re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        anchors.add(f"{anchor}-{found[anchor]}" if found[anchor] else anchor)
+        found[anchor] += 1
+    return anchors
+
+
+@each_document
+def test_links_lead_somewhere(path: Path) -> None:
+    for target, place in links(path):
+        assert target.exists(), target
+        assert not place or place in places(target), f"{target.name} has no heading #{place}"
+
+
+def test_every_document_is_reached_from_the_index() -> None:
+    reached, waiting = set(), [ROOT / "docs" / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in reached:
+            reached.add(page)
+            waiting += [target for target, _ in links(page) if target.suffix == ".md"]
+    assert [str(path.relative_to(ROOT)) for path in DOCUMENTS if path not in reached] == []
+
+
+def command_lines(path: Path) -> Iterator[list[str]]:
+    """What is typed at `headwater` in a document's examples, as arguments."""
+    text = path.read_text(encoding="utf-8")
+    for block in re.findall(r"^ *```(?:sh|console|shell|bash|)\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
+        for line in block.replace("\\\n", " ").splitlines():
+            if found := re.match(r"(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\S*/)?headwater( .*)?$", line.strip()):
+                typed = shlex.shlex(found[1] or "", posix=True, punctuation_chars="|&;<>")
+                typed.whitespace_split = True
+                yield list(itertools.takewhile(lambda word: not set(word) <= set("|&;<>"), typed))
+
+
+def parse_arguments(arguments: list[str]) -> None:
+    """As the command itself would, without doing anything; raises where it would complain."""
+    command: Any = typer.main.get_command(app)
+    context = None
+    while True:
+        context = command.make_context(command.name, list(arguments), parent=context)
+        if not hasattr(command, "commands"):
+            return
+        arguments = [*context._protected_args, *context.args]
+        command = command.commands[arguments.pop(0)]
+
+
+@each_document
+def test_examples_of_commands_can_be_typed(path: Path) -> None:
+    for arguments in command_lines(path):
+        try:
+            parse_arguments(arguments)
+        except (typer.Exit, KeyError) as error:
+            assert isinstance(error, typer.Exit), f"headwater {' '.join(arguments)}: no such command"
+        except Exception as error:
+            raise AssertionError(f"headwater {' '.join(arguments)}: {error}") from error
+
+
+def test_a_wrong_example_would_be_noticed() -> None:
+    parse_arguments(["source", "add", "https://example.org/", "--type", "rss"])
+    for wrong in (
+        ["source", "ad"],
+        ["source", "add", "--tpye", "rss"],
+        ["refresh", "--al"],
+        ["key", "revoke", "x"],
     ):
-        words = line.split()
-        assert " ".join(words[:2]) in known or " ".join(words[:3]) in known, line
+        with pytest.raises(Exception, match=r"."):
+            parse_arguments(wrong)
+
+
+@each_document
+def test_commands_and_options_named_in_passing_exist(path: Path) -> None:
+    text = without_code(path.read_text(encoding="utf-8"))
+    for words in (line.split() for line in re.findall(r"`(headwater [^`]+)`", text)):
+        command: Any = typer.main.get_command(app)
+        options = {name for each in command.params for name in each.opts + each.secondary_opts}
+        for word in words[1:]:
+            if word.startswith("-"):
+                assert word.partition("=")[0] in options | {"-h", "--help", "…"}, " ".join(words)
+            elif hasattr(command, "commands") and re.fullmatch(r"[a-z][a-z-]*", word):
+                assert word in command.commands, " ".join(words)
+                command = command.commands[word]
+                options |= {name for each in command.params for name in each.opts + each.secondary_opts}
+
+
+@each_document
+def test_settings_named_in_documents_exist(path: Path) -> None:
+    known = {name for setting in SETTINGS for name in setting.env}
+    known |= {
+        INTERVAL_VARIABLE + spelt.upper().replace(".", "_")
+        for kind in TYPES
+        for spelt in (kind.name, kind.alias or "")
+    }
+    for name in re.findall(
+        r"\b(?:HEADWATER|COLLECTOR|FETCH_INTERVAL)_[A-Z_]*[A-Z]\b(?!\w)", path.read_text(encoding="utf-8")
+    ):
+        assert name in known or name.startswith((SECRET_PREFIX, FOREIGN_PREFIX)), name
+
+
+@each_document
+def test_make_targets_named_in_documents_exist(path: Path) -> None:
+    targets = re.findall(r"^([a-z%-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    patterns = [target.replace("%", "[a-z]+") for target in targets]
+    text = path.read_text(encoding="utf-8")
+    for name in re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE):
+        assert any(re.fullmatch(pattern, name) for pattern in patterns), f"make {name}"
+
+
+def test_make_help_tells_every_target() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    told = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for target in re.findall(r"^([a-z-]+):", makefile, re.MULTILINE):
+        assert re.search(rf"^ *make {target}\b", told, re.MULTILINE), target
+
+
+def test_the_example_environment_is_true(tmp_path: Path) -> None:
+    """Every line of it can be used as it stands, and says what holds anyway."""
+    lines = re.findall(r"^#([A-Z_]+=.*)$", (ROOT / ".env.example").read_text(encoding="utf-8"), re.MULTILINE)
+    names = {line.partition("=")[0] for line in lines}
+    assert {setting.env[0] for setting in SETTINGS} <= names
+    assert {
+        "COLLECTOR_TICK",
+        "COLLECTOR_CONCURRENCY",
+        "FETCH_INTERVAL_RSS",
+        "FETCH_INTERVAL_TWITTER_FEED",
+    } <= names
+    plain = load_settings(directory=tmp_path, environment={})
+    (tmp_path / ".env").write_text("\n".join(line for line in lines if not line.endswith("=")))
+    used = load_settings(directory=tmp_path, environment={})
+    for setting in SETTINGS:
+        assert getattr(used, setting.name) == getattr(plain, setting.name), setting.name
+    for kind in TYPES:
+        assert used.fetch_intervals.get(kind.name, kind.interval_minutes) == kind.interval_minutes
 
 
 def test_every_key_of_a_config_is_in_the_reference() -> None:

@@ -1,5 +1,6 @@
 """The nine functions against real databases, and what they do when a database fails them."""
 
+import inspect
 import logging
 import sqlite3
 import threading
@@ -149,6 +150,35 @@ def test_nine_functions_are_importable_together() -> None:
     }
     assert names <= set(smart_scheduler.__all__)
     assert all(callable(getattr(smart_scheduler, name)) for name in names)
+
+
+# As the document writes them; what we add comes after, by name only.
+SIGNATURES = {
+    "classify_update_frequency": "entries",
+    "calculate_publish_time_stats": "entries",
+    "calculate_next_check_time": (
+        "cadence, frequency_type='daily', avg_publish_hour=None, std_publish_hour=None, last_article_at=0"
+    ),
+    "calculate_backoff": "fail_count, error_message=''",
+    "get_source_stats": "conn, source_id",
+    "get_recent_entries": "conn, source_id, source_type='rss', limit=30",
+    "update_source_stats": "conn, source_id, source_type='rss', has_new_entries=False, error_message=''",
+    "get_due_sources": "conn, now, source_type=None, limit=20",
+    "get_scheduler_stats": "conn, source_type=None",
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_the_nine_functions_take_what_the_document_says(name: str) -> None:
+    taken = inspect.signature(getattr(smart_scheduler, name)).parameters.values()
+    shown = [
+        parameter.name if parameter.default is parameter.empty else f"{parameter.name}={parameter.default!r}"
+        for parameter in taken
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
+    assert ", ".join(shown) == SIGNATURES[name]
+    ours = [parameter for parameter in taken if parameter.kind is parameter.KEYWORD_ONLY]
+    assert all(parameter.default is not parameter.empty for parameter in ours)
 
 
 def test_a_row_lives_through_news_silence_and_failure(conn: Any) -> None:

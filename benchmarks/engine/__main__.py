@@ -24,6 +24,7 @@ from benchmarks.engine.contenders import Contender, bare, contender, headwater, 
 from benchmarks.engine.databases import new_database, server_clock
 from benchmarks.engine.origin import feed_url, publish, serving
 from benchmarks.engine.scale import CLAIM, claim_costs, fill, peak_memory
+from benchmarks.verdict import Verdict
 from headwater.store.database import Store
 
 ITEMS = 20
@@ -46,21 +47,6 @@ class Costs:
 
     def of(self, phase: str) -> float:
         return median(self.by_phase[phase])
-
-
-class Verdict:
-    """Counts the targets that were missed while telling them all."""
-
-    def __init__(self) -> None:
-        self.missed = 0
-
-    def tell(
-        self, what: str, figure: float, unit: str, *, most: float | None = None, least: float | None = None
-    ) -> None:
-        target = f"at most {most:g}{unit}" if most is not None else f"at least {least:g}{unit}"
-        met = (most is None or figure <= most) and (least is None or figure >= least)
-        self.missed += not met
-        print(f"  {what:58}{figure:8.2f}{unit:3}  {target:16} {'met' if met else 'MISSED'}")
 
 
 def measure_visits(options: argparse.Namespace, server_url: str, directory: Path, verdict: Verdict) -> None:
@@ -177,13 +163,12 @@ def main() -> int:
     arguments.add_argument("--fleet-visits", type=int, default=10_000, help="visits to the fleet")
     arguments.add_argument("--only", choices=tuple(_PARTS), help="one part of it")
     options = arguments.parse_args()
-    verdict = Verdict()
+    verdict = Verdict("engine")
     with postgres_server() as server_url, tempfile.TemporaryDirectory() as directory:
         for name, measure in _PARTS.items():
             if options.only in (None, name):
                 measure(options, server_url, Path(directory), verdict)
-    print("\nevery target met" if not verdict.missed else f"\n{verdict.missed} targets MISSED")
-    return int(verdict.missed > 0)
+    return verdict.exit_code()
 
 
 _PARTS = {"visits": measure_visits, "claims": measure_claims, "memory": measure_memory}

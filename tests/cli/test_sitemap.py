@@ -62,6 +62,15 @@ def test_formats_and_options(site: Site, tmp_path: Path) -> None:
     assert orjson.loads((tmp_path / "a.json").read_bytes())["version"].endswith("1.1")
 
 
+def test_where_the_state_is_can_be_chosen(site: Site, tmp_path: Path) -> None:
+    command = Headwater(tmp_path, None)
+    url = site.origin.url("/sitemap.xml")
+    command.ok("sitemap-to-feed", url, "-o", "a.xml", HEADWATER_DATA_DIR=str(tmp_path / "volume"))
+    assert (tmp_path / "volume" / "rss_states" / "rss_incremental.db").is_file()
+    command.ok("sitemap-to-feed", url, "-o", "b.xml", "--state", "elsewhere")
+    assert (tmp_path / "elsewhere" / "rss_incremental.db").is_file()
+
+
 def test_what_is_wrong_is_one_line(site: Site, tmp_path: Path) -> None:
     command = Headwater(tmp_path, None)
     url = site.origin.url("/sitemap.xml")

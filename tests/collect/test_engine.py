@@ -92,6 +92,27 @@ async def test_a_visit_stores_items_plan_validators_and_record(
     assert (record.status, record.items_found, record.items_new, record.http_status) == ("new", 2, 2, 200)
 
 
+async def test_a_visit_updates_what_the_feed_says_of_itself_and_keeps_what_it_does_not_say(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    first = rss(1).replace(
+        b"<link>http://one.example/</link>",
+        b"<link>http://one.example/</link><description>Of one</description><language>en</language>"
+        b"<image><url>http://one.example/icon.png</url><title>One</title></image>",
+        1,
+    )
+    origin.route("/feed", body=first)
+    source = add(store, origin.url("/feed"), clock)
+    await collect(store, settings, clock)
+    before = reread(store, source).metadata
+    assert (before.title, before.description, before.language) == ("One", "Of one", "en")
+    assert (before.site_url, before.icon_url) == ("http://one.example/", "http://one.example/icon.png")
+    origin.route("/feed", body=rss(1, 2).replace(b"<title>One</title>", b"<title>Another</title>"))
+    clock.advance(4 * 3600)
+    await collect(store, settings, clock)
+    assert reread(store, source).metadata == replace(before, title="Another")
+
+
 async def test_the_second_visit_is_conditional_and_stores_nothing(
     store: Store, settings: Settings, origin: Origin, clock: FakeClock
 ) -> None:

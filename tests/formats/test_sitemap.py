@@ -150,6 +150,20 @@ def test_bombs() -> None:
     assert read_sitemap(gzip.compress(b"<urlset>" + b" " * 200_000_000)).truncated
 
 
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "before", [b"<!---->", b"<!-- a -->\n", b"<?x?>", b"<!DOCTYPE a []>", b" ", b"<!DOCTYPE a ["]
+)
+def test_what_stands_before_the_root_is_read_in_one_pass(before: bytes) -> None:
+    with pytest.raises(ParseError):
+        read_sitemap(b"<?xml version='1.0'?>" + before * 3_000 + b" text")
+
+
+def test_quotes_in_a_doctype_may_hold_its_end() -> None:
+    document = b"""<!DOCTYPE x [<!ENTITY a ']> <b>'>]><urlset><url><loc>https://e.org/</loc></url></urlset>"""
+    assert locs(document) == ["https://e.org/"]
+
+
 def test_external_entities_are_left_out() -> None:
     document = b'<!DOCTYPE x [<!ENTITY x SYSTEM "file:///etc/hostname">]><urlset><url><loc>https://e.org/&x;</loc></url></urlset>'
     assert locs(document) == ["https://e.org/"]

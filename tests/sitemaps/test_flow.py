@@ -101,6 +101,28 @@ class Prefect:
         return str(ended["state_type"])
 
 
+def test_the_flow_takes_what_the_document_says() -> None:
+    """Read from the flow itself, in a process of its own: Prefect starts threads when it is imported."""
+    code = (
+        "import inspect, json; from headwater.sitemaps.flow import incremental_sitemap_to_rss_flow as flow;"
+        "taken = inspect.signature(flow.fn).parameters.values();"
+        "print(json.dumps([flow.name, {each.name: None if each.default is each.empty else each.default"
+        " for each in taken}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    name, parameters = json.loads(done.stdout.splitlines()[-1])
+    assert name == "Incremental Sitemap to RSS"
+    assert list(parameters.items())[:6] == [
+        ("sitemap_url", None),
+        ("site_name", None),
+        ("channel_config", None),
+        ("enable_incremental", True),
+        ("max_items", 50),
+        ("fetch_titles", True),  # the document gives it to the deployment, beside its configuration
+    ]
+    assert "incremental_config" in parameters
+
+
 @pytest.mark.timeout(600)
 def test_served_by_prefect_the_second_run_finds_only_the_change(origin: Origin, tmp_path: Path) -> None:
     site = Site(origin, tmp_path)

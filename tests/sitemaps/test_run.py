@@ -10,7 +10,7 @@ from headwater.errors import BusySiteError, VisitError
 from headwater.sitemaps import run as run_module
 from headwater.sitemaps.state import Commit, IncrementalStateManager
 from tests.origin import Answer, Origin
-from tests.sitemaps.site import Site
+from tests.sitemaps.site import DAY, Site
 
 PAGES = {f"p{n:02}": f"2024-01-{n:02}" for n in range(1, 29)}
 
@@ -75,6 +75,28 @@ async def test_other_wishes_begin_anew(site: Site) -> None:
     outcome = await site.run()
     assert (outcome.how, len(outcome.new_urls)) == ("baseline", 9)
     assert site.shown() == [f"p0{n}" for n in range(9, 0, -1)]
+
+
+async def test_every_run_cleans_up_by_itself(site: Site) -> None:
+    await site.run()
+    gone = site.dates.pop("p05")
+    site.publish()
+    await site.run()
+
+    async def is_known() -> bool:
+        with IncrementalStateManager(site.folder / "rss_states") as manager:
+            return site.origin.url("/p05") in (await manager.get_site_state("site")).processed_urls
+
+    site.now += 29 * DAY
+    site.publish(a="2025-01-01")
+    await site.run()
+    assert await is_known()
+    site.now += 2 * DAY
+    site.publish(b="2025-01-02")
+    await site.run()
+    assert not await is_known()
+    site.publish(p05=gone)
+    assert await site.news() == ["p05"], "thirty days after it left, it is new"
 
 
 async def test_everything_again_when_asked(site: Site) -> None:

@@ -1,13 +1,21 @@
 """The state as programs use it: four methods, on a directory of its own and on Headwater's database."""
 
 import sqlite3
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from inspect import Parameter, iscoroutinefunction, signature
 from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
-from headwater import IncrementalStateCorrupted, IncrementalStateManager, SitemapEntry, SiteState
+from headwater import (
+    IncrementalResult,
+    IncrementalStateCorrupted,
+    IncrementalStateManager,
+    SitemapEntry,
+    SiteState,
+)
 from headwater.errors import InputError, NotFoundError
 from headwater.formats.sitemap import SitemapUrl
 from headwater.sitemaps.backup import back_up_daily, find_backup, list_backups, restore
@@ -26,6 +34,33 @@ def manager(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Inc
 
 def entries(*urls: str, lastmod: datetime | None = MAY) -> list[SitemapEntry]:
     return [SitemapEntry(url, lastmod) for url in urls]
+
+
+def test_the_documents_shapes() -> None:
+    assert [field.name for field in fields(SiteState)] == [
+        "site_name",
+        "last_run",
+        "last_sitemap_etag",
+        "processed_urls",
+    ]
+    assert [field.name for field in fields(IncrementalResult)] == [
+        "new_urls",
+        "modified_urls",
+        "unchanged_urls",
+        "total_processed",
+    ]
+    given = {
+        "get_site_state": {"site_name": Parameter.empty},
+        "detect_changes": {"site_name": Parameter.empty, "current_entries": Parameter.empty},
+        "update_state": {"site_name": Parameter.empty, "processed_entries": Parameter.empty},
+        "cleanup_old_states": {"days_to_keep": 30},
+    }
+    for name, parameters in given.items():
+        method = getattr(IncrementalStateManager, name)
+        assert iscoroutinefunction(method)
+        taken = [each for each in signature(method).parameters.values() if each.kind is not each.KEYWORD_ONLY]
+        assert {each.name: each.default for each in taken[1:]} == parameters
+    assert signature(IncrementalStateManager).parameters["base_path"].default == "./rss_states"
 
 
 async def test_new_modified_unchanged(manager: IncrementalStateManager) -> None:

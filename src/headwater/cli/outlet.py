@@ -149,7 +149,9 @@ def publish(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help=t("The outlets to write; all when left out.")),
+        typer.Argument(
+            metavar="[NAME]...", help=t("The outlets to write; all that are not private when left out.")
+        ),
     ] = None,
     directory: Annotated[Path, typer.Option(help=t("Where the files go."))] = Path("outlets"),
     formats: Annotated[
@@ -176,7 +178,8 @@ def publish(
     with session.open_store() as store:
         index_all(store, time.time())
         with store.reading() as connection:
-            chosen = names or [outlet.name for outlet in list_outlets(connection)]
+            # A private one is not put where everybody reads without being asked for.
+            chosen = names or [outlet.name for outlet in list_outlets(connection) if outlet.token is None]
         with progress_bar(t("Publishing"), quiet=json) as advance:
             for number, name in enumerate(chosen):
                 advance(number, len(chosen), name)

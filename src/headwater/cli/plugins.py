@@ -5,7 +5,7 @@ from headwater.language import translate as t
 
 
 def plugins(json: Json = False) -> None:
-    rows = _rows()
+    rows = plugin_rows()
     if json:
         print_json(rows)
         return
@@ -17,7 +17,7 @@ def plugins(json: Json = False) -> None:
     )
 
 
-def _rows() -> list[dict[str, str | None]]:
+def plugin_rows() -> list[dict[str, str | None]]:
     from headwater.collectors.types import disabled_types, source_types
     from headwater.pipeline.registry import step_plugins
 

@@ -168,7 +168,7 @@ def start(
                     connection,
                     its_template,
                     part,
-                    time.time(),
+                    _now(connection),
                     runtime_config=runtime_config,
                     forced=force,
                 )
@@ -199,7 +199,7 @@ def rerun(
     _for_each(
         context.obj,
         wanted,
-        lambda connection, run_id: rerun_one(connection, run_id, first - 1, time.time()),
+        lambda connection, run_id: rerun_one(connection, run_id, first - 1, _now(connection)),
         t("Repeating"),
         lambda count: message.format(count=count, number=first),
         json=json,
@@ -222,7 +222,7 @@ def retry(
     _for_each(
         context.obj,
         (run_ids, "failed" if failed else None, template, source, hours),
-        lambda connection, run_id: retry_one(connection, run_id, time.time()),
+        lambda connection, run_id: retry_one(connection, run_id, _now(connection)),
         t("Retrying"),
         lambda count: message.format(count=count),
         json=json,
@@ -241,7 +241,7 @@ def cancel(
     from headwater.store.starting import cancel as cancel_one
 
     def cancel_it(connection: "Connection", run_id: int) -> None:
-        cancel_one(connection, run_id, time.time())
+        cancel_one(connection, run_id, _now(connection))
 
     message = t("cancelled {count} runs")
     _for_each(
@@ -326,8 +326,15 @@ def _query(
         status=status,
         template_id=None if template is None else find_template(connection, template).id,
         source_id=source_id,
-        since_at=None if hours is None else time.time() - 3_600 * hours,
+        since_at=None if hours is None else _now(connection) - 3_600 * hours,
     )
+
+
+def _now(connection: "Connection") -> float:
+    """By the database's clock, as the workers' leases and waits are."""
+    from headwater.store.clock import database_time
+
+    return database_time(connection)
 
 
 def _read_runtime(assignments: list[str]) -> dict[str, Any]:

@@ -12,14 +12,13 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, replace
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
 
 import orjson
 from pydantic import Field, field_validator, model_validator
 
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
+from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_to
 from headwater.errors import FailureKind, FetchError, ParseError, VisitError
-from headwater.fetch.message import NO_VALIDATORS, Request, Response
+from headwater.fetch.message import NO_VALIDATORS, Response
 from headwater.fetch.robots import Told, site_of
 from headwater.formats.discover import find_feeds, guess_feeds
 from headwater.formats.feed import parse, to_item
@@ -139,16 +138,9 @@ async def _collect_pages(errand: Errand, selectors: Selectors) -> Harvest:
 async def get_page(errand: Errand, url: str | None = None) -> Response:
     """A page, if its site lets programs read it; the source's own (no `url`) only if it has changed."""
     await errand.fetcher.robots.check(url or errand.source.url)
-    request = request_to(errand, url or errand.source.url, conditional=url is None)
+    validators = errand.source.validators if url is None else NO_VALIDATORS
+    request = request_to(errand.source, errand.config, url or errand.source.url, validators)
     return await errand.fetcher.get(replace(request, accept=ACCEPT_PAGE))
-
-
-def request_to(errand: Errand, url: str, *, conditional: bool) -> Request:
-    """A request on the source's behalf. An address that a page names elsewhere gets none of the source's secrets."""
-    validators = errand.source.validators if conditional else NO_VALIDATORS
-    if urlsplit(url)[:2] != urlsplit(errand.source.url)[:2]:
-        return Request(url, validators=validators, proxy=errand.config.proxy)
-    return replace(request_for(errand.source, errand.config, url), validators=validators)
 
 
 async def in_thread_if_big(response: Response, read: Callable[[Response], T]) -> T:
@@ -209,7 +201,9 @@ async def _collect_feed(errand: Errand) -> Harvest:
                 raise
             # The feed has gone elsewhere; the page knows where.
     await errand.fetcher.robots.check(errand.source.url)
-    page = await errand.fetcher.get(request_to(errand, errand.source.url, conditional=False))
+    page = await errand.fetcher.get(
+        request_to(errand.source, errand.config, errand.source.url, NO_VALIDATORS)
+    )
     requests, received = page.requests, page.bytes_received
     try:
         harvest = _harvest_feed(page)
@@ -230,7 +224,9 @@ async def _collect_feed(errand: Errand) -> Harvest:
 
 
 async def _ask_feed(errand: Errand, url: str, *, known: bool = False) -> Harvest:
-    return _harvest_feed(await errand.fetcher.get(request_to(errand, url, conditional=known)))
+    validators = errand.source.validators if known else NO_VALIDATORS
+    request = request_to(errand.source, errand.config, url, validators)
+    return _harvest_feed(await errand.fetcher.get(request))
 
 
 def _harvest_feed(response: Response) -> Harvest:

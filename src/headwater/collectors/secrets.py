@@ -7,6 +7,7 @@ exported; its value is filled in for the length of a visit or a step.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, quote_plus
 
@@ -24,8 +25,8 @@ def fill_references(config: Config, secrets: Mapping[str, str]) -> Config:
     """The config with the secrets it refers to; VisitError names the variable that is missing."""
     filled = {
         key: _fill(value, secrets, key)
-        for key, value in config
-        if is_secret(key, type(config)) and _refers(value)
+        for key in _secret_keys(type(config))
+        if (value := getattr(config, key)) and _refers(value)
     }
     return config.model_copy(update=filled) if filled else config
 
@@ -40,6 +41,11 @@ def fill_text(text: str, secrets: Mapping[str, str], missing: Callable[[str], Ex
         return secrets[name]
 
     return REFERENCE.sub(look_up, text)
+
+
+@cache
+def _secret_keys(model: type[SourceConfig]) -> tuple[str, ...]:
+    return tuple(key for key in model.model_fields if is_secret(key, model))
 
 
 def hide_secrets(text: str, secrets: Mapping[str, str]) -> str:

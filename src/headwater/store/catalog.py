@@ -5,18 +5,20 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Integer, cast, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Integer, TextClause, cast, func, or_, select, text
 
 from headwater.model import Json, Source
+from headwater.store.listing import values_in_use
 from headwater.store.paging import one_page
 from headwater.store.sources import source_from_row
-from headwater.store.tables import collection_records, items, sources
+from headwater.store.tables import LIVE, UNUSUAL, collection_records, items, sources
 
 DAY_SECONDS = 86_400.0
 RHYTHM_DAYS = 14
 
 State = Literal["ok", "failing", "paused", "off", "due", "removed"]
 STATES: Final[tuple[State, ...]] = ("ok", "failing", "paused", "off", "due", "removed")
+RARE_STATES: Final[tuple[State, ...]] = ("failing", "paused", "off", "removed")
 Sort = Literal["name", "-name", "next", "-next", "last", "-last", "errors", "new"]
 SORTS: Final[tuple[Sort, ...]] = ("name", "-name", "next", "-next", "last", "-last", "errors", "new")
 
@@ -79,7 +81,6 @@ _ORDERS: dict[Sort, tuple[ColumnElement[object], ...]] = {
     "last": (sources.c.last_fetched_at.asc().nulls_first(),),
     "-last": (sources.c.last_fetched_at.desc().nulls_last(),),
     "errors": (sources.c.consecutive_failures.desc(), sources.c.fetch_error_count.desc()),
-    "new": (sources.c.id.desc(),),
 }
 
 
@@ -92,12 +93,18 @@ def find_sources(
     offset: int = 0,
     limit: int = 50,
 ) -> list[CatalogSource]:
-    query = select(*_COLUMNS).where(*_conditions(wanted, now)).order_by(*_ORDERS[sort], sources.c.id)
+    order = (_by_id(wanted).desc(),) if sort == "new" else (*_ORDERS[sort], sources.c.id)
+    query = select(*_COLUMNS).where(*_conditions(wanted, now)).order_by(*order)
     found = []
     for row in connection.execute(query.offset(offset).limit(limit)):
         values = row._asdict()
         found.append(CatalogSource(**{**values, "plan_reason": orjson.loads(values["plan_reason"])}))
     return found
+
+
+def _by_id(wanted: SourceFilter) -> ColumnElement[int]:
+    """What sources are sorted by. Where few are wanted, these are sorted; not all are looked through in order."""
+    return sources.c.id + 0 if wanted.state in (*RARE_STATES, "due") else sources.c.id
 
 
 def sources_page(
@@ -106,7 +113,7 @@ def sources_page(
     """Up to `limit` sources and one more, by number, from after the one numbered `after`."""
     query = one_page(
         select(sources).where(*_conditions(wanted, now)),
-        [sources.c.id],
+        [_by_id(wanted)],
         after=None if after is None else (after,),
         limit=limit,
     )
@@ -118,11 +125,13 @@ def count_sources(connection: Connection, wanted: SourceFilter, *, now: float) -
     return int(connection.execute(query).scalar_one())
 
 
-def _conditions(wanted: SourceFilter, now: float) -> list[ColumnElement[bool]]:
+def _conditions(wanted: SourceFilter, now: float) -> list[ColumnElement[bool] | TextClause]:
     column = sources.c
-    conditions: list[ColumnElement[bool]] = [
-        column.is_deleted if wanted.state == "removed" else ~column.is_deleted
+    conditions: list[ColumnElement[bool] | TextClause] = [
+        column.is_deleted if wanted.state == "removed" else text(LIVE)
     ]
+    if wanted.state in RARE_STATES:
+        conditions.append(text(f"({UNUSUAL})"))  # these are all in the index of the unusual ones
     if wanted.search:
         conditions.append(
             or_(
@@ -190,8 +199,7 @@ def last_visits(
 
 
 def used_types(connection: Connection) -> list[str]:
-    query = select(sources.c.type).where(~sources.c.is_deleted).distinct()
-    return sorted(connection.execute(query).scalars())
+    return values_in_use(connection, "type")
 
 
 def existing(connection: Connection, source_ids: Iterable[int]) -> list[int]:

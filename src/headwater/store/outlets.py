@@ -135,14 +135,14 @@ def read_edition(connection: Connection, name: str) -> Edition:
     )
 
 
-def read_items(connection: Connection, edition: Edition) -> list[tuple[StoredItem, str]]:
-    """The items of an edition in its order, each with the address of the source it is from."""
+def read_items(connection: Connection, edition: Edition) -> list[tuple[StoredItem, float]]:
+    """The items of an edition in its order, each with when the source it is from was added."""
     query = (
-        select(items, sources.c.name.label("source_name"), sources.c.url.label("source_url"))
+        select(items, sources.c.name.label("source_name"), sources.c.created_at.label("source_added_at"))
         .join_from(items, sources)
         .where(items.c.id.in_(edition.item_ids))
     )
-    found = {row.id: (stored_item(row), row.source_url) for row in connection.execute(query)}
+    found = {row.id: (stored_item(row), row.source_added_at) for row in connection.execute(query)}
     return [found[item_id] for item_id in edition.item_ids if item_id in found]
 
 

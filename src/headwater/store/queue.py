@@ -200,7 +200,7 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
         sources,
         ("id",),
         _COLD,
-        [_cold_row(s.after) for s in valid if _cold_row(s.before) != _cold_row(s.after)],
+        [_cold_row(s.after) for s in valid if _has_cold_news(s)],
     )
     for settlement in valid:
         if settlement.after.url != settlement.before.url:
@@ -302,6 +302,13 @@ def _hot_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
         settlement.visit.finished_at,
         after.id,
     )
+
+
+def _has_cold_news(settlement: Settlement) -> bool:
+    before, after = settlement.before, settlement.after
+    if before.hints is after.hints and before.metadata is after.metadata:
+        return False  # as after most visits
+    return _cold_row(before) != _cold_row(after)
 
 
 def _cold_row(source: Source) -> tuple[Any, ...]:

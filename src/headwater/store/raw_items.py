@@ -74,8 +74,12 @@ def found_items(
     if visited_only:
         query = query.where(~source.is_deleted, source.schedule_enabled, source.is_active)
     page = one_page(query, [item.first_seen_at, item.id], after=after, limit=limit, newest_first=True)
-    rows: list[Any] = list(connection.execute(page))
-    return [RawItem(*(*row[:-1], orjson.loads(row[-1]))) for row in rows]
+    return [_raw_item(list(row)) for row in connection.execute(page)]
+
+
+def _raw_item(cells: list[Any]) -> RawItem:
+    cells[-1] = orjson.loads(cells[-1])
+    return RawItem(*cells)
 
 
 def item_counts(connection: Connection, now: float, *, after: int | None, limit: int) -> list[ItemCounts]:

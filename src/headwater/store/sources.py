@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, case, select
 from sqlalchemy.exc import IntegrityError
 
 from headwater.errors import ConflictError, FailureKind, InputError, NotFoundError
-from headwater.model import Hints, Source, SourceMetadata, Validators, url_key
+from headwater.model import NO_HINTS, Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
 from headwater.store.notify import announce
 from headwater.store.push import wake_subscription
@@ -244,18 +244,15 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
     wake_subscription(connection, source.id, now)
 
 
-_NO_HINTS = Hints()
-
-
 def hints_to_json(hints: Hints) -> str:
-    if hints == _NO_HINTS:
+    if hints is NO_HINTS or hints == NO_HINTS:
         return "{}"
     return orjson.dumps({name: value for name, value in asdict(hints).items() if value}).decode()
 
 
 def _hints_from_json(text: str) -> Hints:
     if text == "{}":
-        return _NO_HINTS
+        return NO_HINTS
     values: dict[str, Any] = orjson.loads(text)
     for name in ("skip_hours", "skip_days"):
         values[name] = tuple(values.get(name, ()))

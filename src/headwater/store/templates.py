@@ -12,6 +12,8 @@ from headwater.store.bulk import storable
 from headwater.store.outlets import outlets_missing
 from headwater.store.tables import pipeline_templates, sources
 
+_LONGEST_NUMBER = 18  # decimal digits that every database can compare
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -78,8 +80,7 @@ def find_template(connection: Connection, name_or_id: str) -> Template:
     """The template of this name or number."""
     rows = connection.execute(
         select(pipeline_templates).where(
-            (pipeline_templates.c.name == name_or_id)
-            | (pipeline_templates.c.id == (int(name_or_id) if name_or_id.isdecimal() else -1))
+            (pipeline_templates.c.name == name_or_id) | (pipeline_templates.c.id == _number(name_or_id))
         )
     ).all()
     for row in sorted(rows, key=lambda row: row.name != name_or_id):
@@ -87,6 +88,11 @@ def find_template(connection: Connection, name_or_id: str) -> Template:
     raise NotFoundError(
         "there is no template {name}; `headwater pipeline list` shows them all", name=name_or_id
     )
+
+
+def _number(text: str) -> int:
+    """What can be a template's number; -1 is nobody's."""
+    return int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else -1
 
 
 def list_templates(connection: Connection) -> list[Template]:

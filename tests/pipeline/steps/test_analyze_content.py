@@ -93,6 +93,8 @@ async def test_one_that_does_not_is_repaired_once(
         (Answer(status=401, body='{"error": {"message": "bad key"}}'), False, "401.*bad key", None),
         (Answer(body="<html>"), False, "something else than a JSON object", None),
         (Answer(body='{"choices": []}'), False, "no message", None),
+        (Answer(status=401, body="wrong key: sk-model"), False, r"wrong key: \*\*\*", None),
+        (Answer(body="hello, Bearer sk-model"), False, r"Bearer \*\*\*", None),
         (Answer(fault="close"), True, "closed the connection", None),
         (
             Answer(body='{"choices": [{"finish_reason": "length", "message": {"content": "x"}}]}'),

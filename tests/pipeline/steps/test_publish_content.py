@@ -81,6 +81,26 @@ async def test_a_webhook_that_fails(
         assert caught.value.retry_after_seconds == 5
 
 
+@pytest.mark.parametrize("status", [400, 503])
+async def test_a_webhook_that_repeats_what_it_was_sent_gives_no_secret_away(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("HOOK_TOKEN", "t0k-in-a-header")
+    url = origin.route(
+        "/hook/t0k-in-the-path?key=t0k-in-the-query",
+        Answer(status=status, body="no /hook/t0k-in-the-path for t0k-in-a-header with t0k-in-the-query"),
+    )
+    config = {"target": "webhook", "url": url, "headers": {"Authorization": "Bearer ${HOOK_TOKEN}"}}
+    origin.route("/other", Answer(status=status, body=b"x" * 290 + b" Bearer t0k-in-a-header"))
+    for address in (url, origin.url("/other")):
+        with pytest.raises(StepError) as caught:
+            await run_step(
+                PublishContent(), make_context(tmp_path, fetcher, item=ITEM), {**config, "url": address}
+            )
+        assert f"answered {status}" in str(caught.value)
+        assert "t0k" not in str(caught.value)
+
+
 async def test_a_webhook_at_home_needs_the_operators_word(tmp_path: Path, origin: Origin) -> None:
     async with Fetcher(user_agent="test") as fetcher:
         context = make_context(tmp_path, fetcher, item=ITEM)

@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue
 
 from headwater.collectors.base import SECRET
 from headwater.errors import InputError
+from headwater.fetch.message import public_url
 from headwater.pipeline.steps.base import StepConfig, StepContext, StepError
 from headwater.pipeline.steps.prompt import check_template
 from headwater.pipeline.steps.service import post_json, require_extra, reveal, reveal_if_set
@@ -149,7 +150,7 @@ class Chat:
         except (KeyError, IndexError, TypeError):
             text, choice = None, {}
         if not isinstance(text, str):
-            raise StepError("{url} answered no message", url=url)
+            raise StepError("{url} answered no message", url=public_url(url))
         if choice.get("finish_reason") == "length":
             raise StepError(
                 "the answer of {model} was cut off: raise max_output_tokens or ask for less", model=self.model

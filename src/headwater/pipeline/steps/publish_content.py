@@ -121,7 +121,8 @@ async def _to_webhook(context: StepContext, config: PublishConfig) -> dict[str, 
     if config.with_steps:
         payload["previous_steps"] = context.previous_steps
     body = orjson.dumps(payload)
-    headers = {name: reveal(context, value) for name, value in config.headers.items()}
+    own_headers = {name: reveal(context, value) for name, value in config.headers.items()}
+    headers = dict(own_headers)
     headers["Idempotency-Key"] = context.idempotency_key
     if config.secret is not None:
         headers[HEADER] = sign(reveal(context, config.secret), body, int(time.time()))
@@ -134,6 +135,7 @@ async def _to_webhook(context: StepContext, config: PublishConfig) -> dict[str, 
         seconds=config.request_seconds,
         max_bytes=1_000_000,
         is_secret=True,
+        hidden=own_headers.values(),
     )
     return {"status": response.status}
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from headwater.collect.surroundings import read_intervals
@@ -14,6 +14,7 @@ from headwater.web.api.paging import Cursor, decode_cursor, split_page
 from headwater.web.api.problems import problem_responses
 from headwater.web.api.times import Time
 from headwater.web.context import InContext
+from headwater.web.etags import NOT_MODIFIED, IfNoneMatch, answer_tagged
 
 router = APIRouter(prefix="/collector", tags=["collector"])
 
@@ -94,22 +95,33 @@ class CollectorStatus(BaseModel):
     next: str | None = Field(description="The cursor of the next page of sources; null: there are no more.")
 
 
-@router.get("/status", dependencies=[needs("read")], responses=problem_responses(400), summary="Status")
+@router.get(
+    "/status",
+    response_model=CollectorStatus,
+    dependencies=[needs("read")],
+    responses={**problem_responses(400), **NOT_MODIFIED},
+    summary="Status",
+)
 async def status(
+    request: Request,
     context: InContext,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE, description="How many sources.")] = SOURCES_AT_ONCE,
-) -> CollectorStatus:
+    if_none_match: IfNoneMatch = None,
+) -> Response:
     """Every source with its last and next visit, and the numbers of the last 24 hours."""
     place = decode_cursor(cursor, int)
     found = await context.store.read(fleet_sources, after=place[0] if place else None, limit=limit)
     page, following = split_page(found, limit, lambda source: (source.id,))
     intervals = await read_intervals(context.store, context.settings)
     fleet = await context.store.read(read_fleet, context.clock())
-    return CollectorStatus(
-        sources=[_state(source, intervals.get(source.type, 0.0)) for source in page],
-        stats=_stats(fleet),
-        next=following,
+    return answer_tagged(
+        request,
+        CollectorStatus(
+            sources=[_state(source, intervals.get(source.type, 0.0)) for source in page],
+            stats=_stats(fleet),
+            next=following,
+        ),
     )
 
 

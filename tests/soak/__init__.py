@@ -1,0 +1,1 @@
+"""Everything at once, under load and faults, for as long as is asked: `make soak`."""

@@ -1,0 +1,117 @@
+"""Memory and file handles of processes over time, rows of tables, and what of it is a leak."""
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+import psutil
+from sqlalchemy import func, inspect, select, table
+
+from headwater.store.database import Store
+
+MEGABYTE = 1 << 20
+# What grows with what was collected, and is meant to: retention decides how much of it stays.
+KEPT = {
+    "items",
+    "seen_ids",
+    "collection_records",
+    "collection_hours",
+    "pipeline_executions",
+    "pipeline_steps",
+    "outlet_items",
+}
+
+
+@dataclass
+class Series:
+    """One process while nobody kills it: seconds, megabytes, handles."""
+
+    at: list[float] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
+    handles: list[int] = field(default_factory=list)
+
+    def add(self, process: psutil.Process) -> None:
+        with process.oneshot():
+            self.memory.append(process.memory_info().rss / MEGABYTE)
+            self.handles.append(process.num_fds())
+        self.at.append(time.monotonic())
+
+    def growth(self, values: list[float] | list[int]) -> float:
+        """How much the second half of the time added, by a straight line through it."""
+        if len(values) < 10:
+            return 0.0
+        half = len(values) // 2
+        slope = float(np.polyfit(np.array(self.at[half:]), np.array(values[half:]), 1)[0])
+        return slope * (self.at[-1] - self.at[half])
+
+    def per_hour(self) -> float:
+        half = len(self.at) // 2
+        return (
+            self.growth(self.memory) / max(self.at[-1] - self.at[half], 1.0) * 3600
+            if len(self.at) >= 10
+            else 0.0
+        )
+
+
+class Meter:
+    """Series by the name of a process. A process that was replaced begins a new series."""
+
+    def __init__(self) -> None:
+        self.series: dict[str, Series] = defaultdict(Series)
+        self._pids: dict[str, int] = {}
+
+    def sample(self, name: str, pid: int) -> None:
+        if self._pids.get(name) != pid:
+            self._pids[name] = pid
+            self.series[name] = Series()
+        try:
+            self.series[name].add(psutil.Process(pid))
+        except psutil.Error:
+            return
+
+    def leaks(self, most_megabytes: float, most_handles: float) -> list[str]:
+        found = []
+        for name, series in self.series.items():
+            if (grown := series.growth(series.memory)) > most_megabytes:
+                found.append(
+                    f"{name}: {grown:.1f} MB more in the second half, at most {most_megabytes:g} expected"
+                )
+            if (grown := series.growth(series.handles)) > most_handles:
+                found.append(f"{name}: {grown:.0f} more open files in the second half")
+        return found
+
+    def table(self) -> list[str]:
+        lines = [f"{'process':28}{'samples':>8}{'MB first':>10}{'MB last':>9}{'MB/hour':>9}{'files':>12}"]
+        for name, each in sorted(self.series.items()):
+            if each.at:
+                files = f"{each.handles[0]}–{max(each.handles)}"
+                lines.append(
+                    f"{name:28}{len(each.at):8}{each.memory[0]:10.1f}{each.memory[-1]:9.1f}"
+                    f"{each.per_hour():9.1f}{files:>12}"
+                )
+        return lines
+
+
+def count_rows(store: Store) -> dict[str, int]:
+    """Rows of every table there is, those of the queue's library too."""
+    schemas = [None] if store.is_sqlite else [None, "procrastinate"]
+    with store.reading() as connection:
+        known = inspect(connection)
+        return {
+            name: connection.execute(
+                select(func.count()).select_from(table(name, schema=schema))
+            ).scalar_one()
+            for schema in schemas
+            for name in known.get_table_names(schema)
+            if not name.startswith("item_words")  # the search index's own, of the database's making
+        }
+
+
+def bookkeeping_leaks(rows: dict[str, int], sources: int) -> list[str]:
+    """Tables that hold more than the sources and what is under way account for."""
+    return [
+        f"{name}: {count} rows, at most {2 * sources + 200} expected"
+        for name, count in rows.items()
+        if name not in KEPT and count > 2 * sources + 200
+    ]
