@@ -294,3 +294,43 @@ def test_a_collector_on_sqlite_survives_kills_and_freezes(
         assert collectors.kills >= LEAST_KILLS and collectors.stops >= 1
         with Store.open(url) as store:
             check(store, publisher, collectors.kills + collectors.stops)
+
+
+def test_who_wakes_up_while_another_has_the_lease_changes_nothing(
+    tmp_path: Path, database_url: str, origin: Origin
+) -> None:
+    """The fence itself: it is the number of the lease that counts, not that there is one."""
+    late, other = Answer(rss(0), delay=60.0), Answer(rss(0, 1), delay=15.0)
+    origin.route("/feed", [late, other])
+    command = Headwater(tmp_path, database_url)
+    command.ok("source", "add", origin.url("/feed"), "--no-check")
+
+    def asked(times: int) -> None:
+        deadline = time.monotonic() + 60
+        while len(origin.requests) < times:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def leased() -> bool:
+        with Store.open(database_url) as store, store.reading() as connection:
+            return (connection.execute(select(sources.c.lease_until)).scalar_one() or 0.0) > time.time()
+
+    frozen = command.start("collect", HEADWATER_VISIT_TIMEOUT_SECONDS=f"{VISIT_SECONDS:g}")
+    asked(1)
+    frozen.send_signal(signal.SIGSTOP)
+    try:
+        while leased():
+            time.sleep(0.2)
+        another = command.start("collect", HEADWATER_VISIT_TIMEOUT_SECONDS="60")
+        asked(2)
+    finally:
+        frozen.send_signal(signal.SIGCONT)
+    frozen.communicate(timeout=60)  # it comes to settle its visit, while the other one is still at it
+    another.communicate(timeout=90)
+    with Store.open(database_url) as store, store.reading() as connection:
+        row = connection.execute(select(sources)).one()
+        count = connection.execute(select(func.count()).select_from(collection_records)).scalar_one()
+        stored = set(connection.execute(select(items.c.external_id)).scalars())
+    assert (row.fetch_count, row.fetch_error_count, count) == (1, 0, 1)
+    assert stored == {"0", "1"}
+    assert row.lease_until is None

@@ -104,7 +104,7 @@ def _named(status: int) -> str:
 
 def main() -> None:
     """The keeper: start the work, and let nothing outlive it."""
-    _adopt_orphans()
+    adopt_orphans()
     size = _LENGTH.unpack(_read_exactly(_LENGTH.size))[0]
     task = _read_exactly(size)
     worker = os.fork()
@@ -178,7 +178,8 @@ def _same_group(pid: int) -> list[int]:
     return []
 
 
-def _adopt_orphans() -> None:
+def adopt_orphans() -> None:
+    """Be the parent of what descendants leave behind (Linux), and leave the terminal's Ctrl-C to the worker."""
     if sys.platform == "linux":
         import ctypes
 
