@@ -18,15 +18,14 @@ def plugins(json: Json = False) -> None:
 
 
 def _rows() -> list[dict[str, str | None]]:
-    from headwater.collectors.types import disabled_types, source_types
-    from headwater.pipeline.steps.base import Step
-    from headwater.plugins import STEPS, load_plugins
+    from headwater.pipeline.plugins import list_plugins
 
-    steps = load_plugins(STEPS, Step)
-    found = [
-        *(("collector", kind.name, kind.package, None) for kind in source_types() if kind.package),
-        *(("collector", each.name, each.package, each.problem.render()) for each in disabled_types()),
-        *(("step", plugin.name, plugin.package, None) for plugin in steps.usable.values()),
-        *(("step", each.name, each.package, each.problem.render()) for each in steps.disabled),
+    return [
+        {
+            "kind": plugin.kind,
+            "name": plugin.name,
+            "package": plugin.package,
+            "problem": plugin.problem.render() if plugin.problem else None,
+        }
+        for plugin in list_plugins()
     ]
-    return [dict(zip(("kind", "name", "package", "problem"), each, strict=True)) for each in found]

@@ -66,12 +66,12 @@ class Status:
 
 def read_status(connection: Connection, now: float, longest_lease_seconds: float) -> Status:
     """How the collection goes. A lease lasts no longer than `longest_lease_seconds`."""
-    next_visits = _next_visits(connection, now)
+    next_visits = read_next_visits(connection, now, limit=LISTED)
     return Status(
         at=now,
         sources=count_sources(connection),
         due=count_due(connection, now),
-        lag_seconds=_lag(connection, now),
+        lag_seconds=read_lag(connection, now),
         in_flight=_count_in_flight(connection, now, longest_lease_seconds),
         next_due_at=next_visits[0].due_at if next_visits else None,
         today=visits_since(connection, now // DAY * DAY),
@@ -116,8 +116,8 @@ def count_sources(connection: Connection) -> SourceCounts:
     return SourceCounts(total, active, switched_off, paused, retired, needs_attention, failing)
 
 
-def _lag(connection: Connection, now: float) -> float:
-    """Each lane's first has waited longest in it."""
+def read_lag(connection: Connection, now: float) -> float:
+    """How long the one has waited that has waited longest: each lane's first has in its lane."""
     place = sources.c.due_at
     waits = [0.0]
     for low, high in ((MANUAL_LANE, NEW_LANE), (NEW_LANE, 0.0), (0.0, now)):
@@ -154,13 +154,14 @@ def _last_visits(connection: Connection) -> list[LastVisit]:
     return [LastVisit(*row) for row in connection.execute(query)]
 
 
-def _next_visits(connection: Connection, now: float) -> list[NextVisit]:
+def read_next_visits(connection: Connection, now: float, *, limit: int) -> list[NextVisit]:
+    """First in line first."""
     query = (
         select(sources.c.id, sources.c.name, sources.c.due_at)
         .where(sources.c.due_at.is_not(None))
         .where(sources.c.lease_until.is_(None) | (sources.c.lease_until <= now))
         .order_by(sources.c.due_at)
-        .limit(LISTED)
+        .limit(limit)
     )
     return [NextVisit(row[0], row[1], due_since(row[2])) for row in connection.execute(query)]
 

@@ -49,6 +49,7 @@ class RunQuery:
     status: Status | None = None
     template_id: int | None = None
     source_id: int | None = None
+    item_id: int | None = None
     since_at: float | None = None  # created at or after
 
 
@@ -275,10 +276,19 @@ def get_run(connection: Connection, run_id: int) -> Run:
 
 
 def list_runs(
-    connection: Connection, wanted: RunQuery, *, limit: int | None = 50, after_id: int | None = None
+    connection: Connection,
+    wanted: RunQuery,
+    *,
+    limit: int | None = 50,
+    after_id: int | None = None,
+    before_id: int | None = None,
 ) -> list[Run]:
-    """Runs without their steps, newest first; with `after_id`, those after that one, oldest first."""
+    """Runs without their steps, newest first, with `before_id` those before that one; with `after_id`, those after
+    that one, oldest first.
+    """
     query = _narrowed(_run_query(), wanted)
+    if before_id is not None:
+        query = query.where(pipeline_executions.c.id < before_id)
     if after_id is None:
         query = query.order_by(pipeline_executions.c.id.desc())
     else:
@@ -334,6 +344,8 @@ def _narrowed(query: Select[Any], wanted: RunQuery) -> Select[Any]:
         query = query.where(run.template_id == wanted.template_id)
     if wanted.source_id is not None:
         query = query.where(items.c.source_id == wanted.source_id)
+    if wanted.item_id is not None:
+        query = query.where(run.item_id == wanted.item_id)
     if wanted.since_at is not None:
         query = query.where(run.created_at >= wanted.since_at)
     return query

@@ -35,6 +35,7 @@ from headwater.store.catalog import (
     used_types,
 )
 from headwater.store.listing import list_folders, newest_items
+from headwater.store.push import read_subscription, subscription_states
 from headwater.store.selection import Selection
 from headwater.store.sources import (
     get_source,
@@ -44,8 +45,10 @@ from headwater.store.sources import (
     restore_source,
     set_schedule_enabled,
 )
+from headwater.store.templates import list_templates
 from headwater.web.chart import heat
 from headwater.web.pages.frame import InAction, InPage, Page
+from headwater.web.pages.pipelines import attach_to
 
 router = APIRouter()
 
@@ -86,6 +89,7 @@ async def sources_page(
         number=number,
         last=max(1, -(-total // SOURCES_ON_A_PAGE)),
         rhythm=await store.read(daily_counts, [source.id for source in found], now),
+        pushed=await store.read(subscription_states, [source.id for source in found]),
         wanted=wanted,
         sort=sort,
         states=STATES,
@@ -229,6 +233,16 @@ async def edit(action: InAction, source_id: int) -> Response:
     return action.back(f"/sources/{source_id}", page.t("saved"))
 
 
+@router.post("/sources/{source_id}/pipeline")
+async def attach_pipeline(action: InAction, source_id: int) -> Response:
+    """Which template the source's new items start; none when none is chosen."""
+    page = action.page
+    page.require("admin")
+    chosen = action.numbers("template")
+    await page.context.store.write(attach_to, [source_id], chosen[0] if chosen else None)
+    return action.back(f"/sources/{source_id}", page.t("saved"))
+
+
 @router.post("/sources/{source_id}/{what}")
 async def act(action: InAction, source_id: int, what: str) -> Response:
     page = action.page
@@ -270,6 +284,8 @@ async def _show_source(
         items=(await store.read(newest_items, Selection(source_ids=(source_id,)), limit=LISTED_ITEMS))[
             :LISTED_ITEMS
         ],
+        subscription=await store.read(read_subscription, source_id),
+        templates=await store.read(list_templates),
         policies=POLICIES,
         folders=await store.read(list_folders),
         config=orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode() if config is None else config,
