@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test browser lint bench docs pins clean
+.PHONY: demo test browser lint bench docs screenshots pins clean
 
 .venv/.ready: constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -35,6 +35,9 @@ bench: .venv/.ready-dev  ## every benchmark, as ratios
 
 bench-%: .venv/.ready-dev  ## one of them, for instance bench-parse
 	$(BIN)/python -m benchmarks.$* $(ARGS)
+
+screenshots: .venv/.ready-dev  ## take the pictures of the dashboard again; needs chromium
+	$(BIN)/python -m docs.screenshots
 
 docs: .venv/.ready-dev  ## rewrite the parts of docs/ that are made from the code
 	$(BIN)/python -m docs.generate

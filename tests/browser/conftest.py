@@ -27,8 +27,8 @@ QUIET = (
     "--disable-sync",
 )
 Words = Callable[..., str]
-# What a browser says of a form that was sent back with its mistakes named.
-SENT_BACK = "Failed to load resource: the server responded with a status of 400"
+# What a browser says of a form that was sent back with its mistakes named, and of a page that is not there.
+EXPECTED = re.compile("Failed to load resource: the server responded with a status of (400|404)")
 LOCALES: dict[Language, str] = {"en": "en-GB", "zh": "zh-CN"}
 
 
@@ -82,8 +82,8 @@ def opened(chromium: Browser, language: Language = "en", **options: Any) -> Iter
     context.set_default_timeout(20_000)
 
     def listen(message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith(SENT_BACK):
-            complaints.append(message.text)
+        if message.type == "error" and not EXPECTED.match(message.text):
+            complaints.append(f"{message.location['url']}: {message.text}")
 
     context.on("console", listen)
     context.on("weberror", lambda error: complaints.append(str(error.error)))

@@ -134,11 +134,11 @@ def dots(
     times: Sequence[tuple[float, str]], *, begin: float, end: float, ticks: Sequence[str], title: str
 ) -> Markup:
     """Moments on a line from `begin` to `end`, each with its name; `ticks` are written below, evenly apart."""
-    width, middle = 1000, 26
+    width, middle = 640, 16
     span = max(end - begin, 0.001)
     parts = [Markup('<line class="axis" x1="0" x2="{w}" y1="{y}" y2="{y}"/>').format(w=width, y=middle)]
     parts += [
-        Markup('<text x="{x:.0f}" y="52" text-anchor="{a}">{t}</text>').format(
+        Markup('<text x="{x:.0f}" y="42" text-anchor="{a}">{t}</text>').format(
             x=width * place / max(len(ticks) - 1, 1),
             a="start" if place == 0 else "end" if place == len(ticks) - 1 else "middle",
             t=text,
@@ -151,6 +151,6 @@ def dots(
         )
         for at, name in times
     ]
-    return Markup('<svg class="dots" viewBox="0 0 {w} 58" role="img"><title>{t}</title>{p}</svg>').format(
+    return Markup('<svg class="dots" viewBox="0 0 {w} 48" role="img"><title>{t}</title>{p}</svg>').format(
         w=width, t=title, p=Markup("").join(parts)
     )
