@@ -61,6 +61,7 @@ def add_a_source(page: Page, address: str, newsroom: Newsroom, t: Words) -> None
     page.get_by_role("searchbox").fill(newsroom.page)
     page.get_by_role("button", name=t("Find feeds")).click()
     expect(page.get_by_role("heading", name=t("Feeds found"))).to_be_visible()
+    expect(page.get_by_text(f"{newsroom.name} finds a map")).to_be_visible()  # before anything is stored
     page.get_by_role("button", name=t("Add this feed")).first.click()
     expect(page.get_by_role("status")).to_contain_text(f"{newsroom.name} news")
     expect(page.get_by_role("link", name=f"{newsroom.name} opens")).to_be_visible()

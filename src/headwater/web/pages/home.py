@@ -39,7 +39,7 @@ LISTED_VISITS = 5
 COUNT_SECONDS = 5.0  # for which a number that is dear to count is good enough
 LATE_SECONDS = 60.0  # so long nobody should wait in line
 # How far the time line of upcoming visits may reach.
-HORIZONS = (60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
+HORIZONS = (12.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
 
 
 class Remembered(Generic[T]):

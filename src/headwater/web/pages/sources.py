@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import UploadFile
 
 from headwater.collect.adding import add_and_visit, read_new_source, read_url
-from headwater.collect.discovery import discover
+from headwater.collect.discovery import discover, preview
 from headwater.collect.editing import Edit, edit_source
 from headwater.collect.lists import export_opml, import_opml
 from headwater.collect.planning import POLICIES
@@ -112,6 +112,20 @@ async def add_page(page: InPage, url: str = "", type: str = "rss.feed") -> HTMLR
         except HeadwaterError as error:
             problem = error.render(page.language)
     return await _show_adding(page, url=url, type=type, found=found, problem=problem)
+
+
+@router.get("/sources/preview")
+async def preview_part(page: InPage, url: str) -> HTMLResponse:
+    """What is in a feed that was found, before it is added."""
+    page.require("admin")
+    feed, problem = None, None
+    try:
+        async with make_fetcher(page.context.settings) as fetcher:
+            feed = await preview(read_url(url), fetcher)
+    except HeadwaterError as error:
+        problem = error.render(page.language)
+    items = feed.items[:PREVIEWED_ITEMS] if feed else ()
+    return await page.show("preview.html", items=items, problem=problem)
 
 
 @router.post("/sources/add")
