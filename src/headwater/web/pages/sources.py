@@ -124,7 +124,7 @@ async def preview_part(page: InPage, url: str) -> HTMLResponse:
             feed = await preview(read_url(url), fetcher)
     except HeadwaterError as error:
         problem = error.render(page.language)
-    items = feed.items[:PREVIEWED_ITEMS] if feed else ()
+    items = feed.entries[:PREVIEWED_ITEMS] if feed else ()
     return await page.show("preview.html", items=items, problem=problem)
 
 
