@@ -45,6 +45,7 @@ def furnish(directory: Path, *, text: str = "The river", url: str = "https://new
         _write(connection, source.id, "new", Item("1", url=url, title=text, author=text, content=body), now)
         changed = Item("1", url=url, title=text, author=text, content=f"<p>{text}</p><p>It falls.</p>")
         _write(connection, source.id, "updated", changed, now)
+        add_outlet(connection, Outlet("picked", text, Selection(outlet="picked"), text), now)
         template = add_template(
             connection,
             read_template({"name": text, "description": text, "steps": list(EXAMPLES[1].steps)}),
@@ -53,7 +54,6 @@ def furnish(directory: Path, *, text: str = "The river", url: str = "https://new
         attach_template(connection, [source.id], template.id)
         (run_id,) = start_runs(connection, template, [1], now)
         cancel(connection, run_id, now)
-        add_outlet(connection, Outlet("river", text, Selection(search="river"), text), now, private=False)
 
 
 def _write(connection: Any, source_id: int, kind: Any, item: Item, now: float) -> None:

@@ -24,7 +24,7 @@ EXAMPLES = (
     Example(
         "keywords",
         "Pick by keywords",
-        "Keeps items that say one of your words and publishes them to the outlet `picked`.",
+        "Keeps items that say one of your words and publishes them to the outlet `picked`, which you add first.",
         (
             {"step_type": "filter_content", "config": {"include_keywords": ["river", "harbour"]}},
             {"step_type": "publish_content", "config": {"target": "outlet", "outlet": "picked"}},
@@ -33,7 +33,7 @@ EXAMPLES = (
     Example(
         "full-text",
         "Full text",
-        "Fetches each item's page, keeps its text, and publishes it to the outlet `full-text`.",
+        "Fetches each item's page, keeps its text, and publishes it to the outlet `full-text`, which you add first.",
         (
             {"step_type": "enrich_content", "is_critical": False, "config": {}},
             {"step_type": "publish_content", "config": {"target": "outlet", "outlet": "full-text"}},
