@@ -21,6 +21,8 @@ from headwater.language import (
     process_language,
     translate,
 )
+from headwater.pipeline.examples import EXAMPLES
+from headwater.pipeline.registry import STEP_HANDLERS
 
 PACKAGE = Path(headwater.__file__).parent
 CHINESE = {
@@ -51,10 +53,10 @@ def texts_in_code() -> Iterator[str]:
     """Every literal that goes through `translate`, and the template of every error."""
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
                 continue
-            name = node.func.id
-            if name in ("t", "translate"):
+            name = node.func.id if isinstance(node.func, ast.Name) else f".{node.func.attr}"
+            if name in ("t", "translate", ".t"):
                 position = 0
             elif name in vars(errors) or name in ("StepError", "PassingStepError"):
                 position = TEMPLATE_POSITION.get(name, 0)
@@ -77,7 +79,8 @@ def literals(node: ast.expr) -> Iterator[str]:
 
 def texts_in_pages() -> Iterator[str]:
     for path in (PACKAGE / "web" / "templates").glob("*.html"):
-        yield from re.findall(r"\bt\('([^']+)'\)", path.read_text(encoding="utf-8"))
+        for text in re.findall(r"\bt\('((?:[^'\\]|\\.)+)'[,)]", path.read_text(encoding="utf-8")):
+            yield text.replace("\\'", "'")
 
 
 def all_texts() -> set[str]:
@@ -91,6 +94,12 @@ def all_texts() -> set[str]:
             for kind in TYPES
             for field in config_model_of(kind.name).model_fields.values()
         ),
+        *(
+            field.description or ""
+            for step in STEP_HANDLERS.values()
+            for field in step.config_model.model_fields.values()
+        ),
+        *(text for example in EXAMPLES for text in (example.name, example.description)),
         *WORDS,
     }
 

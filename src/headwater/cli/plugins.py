@@ -18,14 +18,14 @@ def plugins(json: Json = False) -> None:
 
 
 def plugin_rows() -> list[dict[str, str | None]]:
-    from headwater.collectors.types import disabled_types, source_types
-    from headwater.pipeline.registry import step_plugins
+    from headwater.pipeline.plugins import list_plugins
 
-    steps = step_plugins()
-    found = [
-        *(("collector", kind.name, kind.package, None) for kind in source_types() if kind.package),
-        *(("collector", each.name, each.package, each.problem.render()) for each in disabled_types()),
-        *(("step", plugin.name, plugin.package, None) for plugin in steps.usable.values()),
-        *(("step", each.name, each.package, each.problem.render()) for each in steps.disabled),
+    return [
+        {
+            "kind": plugin.kind,
+            "name": plugin.name,
+            "package": plugin.package,
+            "problem": plugin.problem.render() if plugin.problem else None,
+        }
+        for plugin in list_plugins()
     ]
-    return [dict(zip(("kind", "name", "package", "problem"), each, strict=True)) for each in found]

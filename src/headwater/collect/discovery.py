@@ -46,9 +46,14 @@ async def discover(url: str, fetcher: Fetcher) -> list[FoundFeed]:
     )
 
 
+async def preview(url: str, fetcher: Fetcher) -> Feed:
+    """The feed at `url` as it stands; VisitError when there is none."""
+    response = await fetcher.get(Request(url))
+    return parse(response.body, url=response.url, content_type=response.content_type)
+
+
 async def _try(guess: Candidate, fetcher: Fetcher) -> Feed | None:
     try:
-        response = await fetcher.get(Request(guess.url))
-        return parse(response.body, url=response.url, content_type=response.content_type)
+        return await preview(guess.url, fetcher)
     except (FetchError, ParseError):
         return None

@@ -13,6 +13,8 @@ Rhythm = Literal["steady", "random", "bursts", "hourly", "sleepy"]
 
 HISTORY_SECONDS = 600.0
 WINDOW = 20
+CORRECTED_EVERY = 3
+CORRECTED_AFTER_SECONDS = 20.0
 
 _SUBJECTS = {
     "en": (
@@ -60,6 +62,7 @@ class DemoSource:
     gap_seconds: float
     language: Literal["en", "zh"] = "en"
     charset: str = "utf-8"
+    corrects: bool = False  # some of its items are corrected a while after they came out
 
     @property
     def path(self) -> str:
@@ -70,7 +73,7 @@ class DemoSource:
         """Everything published from HISTORY_SECONDS before `start_at` until `now`, oldest first."""
         rng = Random(self.slug)
         return [
-            self._item(number, at, rng)
+            self._item(number, at, rng, now)
             for number, at in enumerate(self._times(start_at - HISTORY_SECONDS, now), start=1)
         ]
 
@@ -99,15 +102,20 @@ class DemoSource:
                 yield at
                 at += 0.5 if batch > 1 else 0
 
-    def _item(self, number: int, at: float, rng: Random) -> DemoItem:
+    def _item(self, number: int, at: float, rng: Random, now: float) -> DemoItem:
         title = f"{rng.choice(_SUBJECTS[self.language])} {rng.choice(_EVENTS[self.language])} ({number})"
         body = f"<p>{title}. <em>{self.name}</em>, #{number}.</p>"
+        if self.corrects and number % CORRECTED_EVERY == 0:
+            when = (
+                "tomorrow" if now < at + CORRECTED_AFTER_SECONDS else "on Thursday, not tomorrow as we wrote"
+            )
+            body += f"<p>The doors open at nine {when}, and admission is free.</p>"
         return DemoItem(number, title, body, at)
 
 
 DOZEN: tuple[DemoSource, ...] = (
     DemoSource("tide", "Tide Tables", "rss", "steady", 8),
-    DemoSource("gazette", "The Daily Gazette", "rss", "random", 12),
+    DemoSource("gazette", "The Daily Gazette", "rss", "random", 12, corrects=True),
     DemoSource("kettle", "Kettle & Co. Notes", "atom", "random", 45),
     DemoSource("release", "Release Bells", "atom", "bursts", 15),
     DemoSource("quiet", "Quiet Journal", "atom", "steady", 150),

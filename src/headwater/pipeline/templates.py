@@ -4,7 +4,6 @@ Every message names the step by its number and type, and the field.
 """
 
 from collections.abc import Mapping
-from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -56,27 +55,6 @@ def read_template(data: Any) -> NewTemplate:
     )
 
 
-def keep_secrets(data: Any, before: Template) -> Any:
-    """What somebody wrote, with the secrets that are stored where it shows their stars."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("steps"), list):
-        return data
-    steps = [
-        _with_secrets(step, old) if old is not None else step
-        for step, old in zip_longest(data["steps"], before.steps[: len(data["steps"])])
-    ]
-    return {**data, "steps": steps}
-
-
-def _with_secrets(step: Any, old: Mapping[str, Any]) -> Any:
-    if not isinstance(step, Mapping) or step.get("step_type") != old["step_type"]:
-        return step
-    config = step.get("config")
-    if not isinstance(config, Mapping):
-        return step
-    kept = {key: old["config"].get(key, value) if value == STARS else value for key, value in config.items()}
-    return {**step, "config": kept}
-
-
 def _read_step(number: int, data: Any) -> tuple[dict[str, Any], str | None]:
     """A step as it is stored, and the outlet to which it publishes."""
     named = data.get("step_type") if isinstance(data, Mapping) else None
@@ -95,7 +73,8 @@ def _read_step(number: int, data: Any) -> tuple[dict[str, Any], str | None]:
             "step {step}: {problem}", step=label, problem=_first_problem(error, model, prefix)
         ) from None
     except (InputError, NotFoundError) as error:
-        raise InputError("step {step}: {problem}", step=label, problem=error.render()) from None
+        problem = Text(error.template, **error.values)
+        raise InputError("step {step}: {problem}", step=label, problem=problem) from None
     _refuse_missing(label, step)
     stored = {
         "step_type": written.step_type,
@@ -146,3 +125,42 @@ def shown_steps(template: Template) -> list[dict[str, Any]]:
             model = BaseModel
         shown.append({**step, "config": shown_config(step["config"], model)})
     return shown
+
+
+def with_secrets(steps: Any, template: Template) -> Any:
+    """Steps as a person sent them back, with the secrets they were shown as stars.
+
+    A step is the one that was shown if it stands in the same place and is of the same type, or is the only one of its
+    type before and after. Stars of any other step stand for nothing and are refused.
+    """
+    if not isinstance(steps, list):
+        return steps
+    shown = shown_steps(template)
+    return [_with_secrets(number, step, steps, shown, template) for number, step in enumerate(steps)]
+
+
+def _with_secrets(
+    place: int, step: Any, steps: list[Any], shown: list[dict[str, Any]], template: Template
+) -> Any:
+    if not isinstance(step, Mapping) or not isinstance(step.get("config"), Mapping):
+        return step
+    before = _place_before(place, step.get("step_type"), steps, shown)
+    config = dict(step["config"])
+    for key, value in config.items():
+        if before is not None and value == shown[before]["config"].get(key):
+            config[key] = template.steps[before]["config"][key]
+        elif value == STARS:
+            raise InputError(
+                "step {step}: config.{key} is stars, and there is no secret here that they stand for; write it out",
+                step=f"{place + 1} ({step.get('step_type')})",
+                key=key,
+            )
+    return {**step, "config": config}
+
+
+def _place_before(place: int, step_type: Any, steps: list[Any], shown: list[dict[str, Any]]) -> int | None:
+    if place < len(shown) and shown[place]["step_type"] == step_type:
+        return place
+    places = [number for number, each in enumerate(shown) if each["step_type"] == step_type]
+    now = sum(isinstance(each, Mapping) and each.get("step_type") == step_type for each in steps)
+    return places[0] if len(places) == 1 and now == 1 else None

@@ -8,6 +8,7 @@ from headwater.simulate.results import Result, summarise
 from headwater.simulate.trace import trace_from_history
 
 FEWEST_ITEMS = 5  # below this, a history says nothing
+FEWEST_SECONDS = 86_400.0  # nor below this: policies think in hours and days
 MOST_ITEMS = 500  # the newest of them: enough to judge by, and quick
 FIXED_BASE_SECONDS = 3_600.0
 
@@ -30,7 +31,7 @@ def what_if(
 ) -> list[WhatIf]:
     """Each policy as it would do from here: `adaptive` at the fleet's price, `interval` at the source's own."""
     newest = sorted(times)[-MOST_ITEMS:]
-    if len(newest) < FEWEST_ITEMS:
+    if len(newest) < FEWEST_ITEMS or newest[-1] - newest[0] < FEWEST_SECONDS:
         return []
     trace = trace_from_history({"source": newest}, until=max(now, newest[-1] + 1))
     scales = {"adaptive": price_seconds, "cadence": 1.0, "fixed": interval_seconds / FIXED_BASE_SECONDS}

@@ -66,7 +66,7 @@ class Status:
 
 def read_status(connection: Connection, now: float, longest_lease_seconds: float) -> Status:
     """How the collection goes. A lease lasts no longer than `longest_lease_seconds`."""
-    next_visits = _next_visits(connection, now)
+    next_visits = read_next_visits(connection, now, limit=LISTED)
     return Status(
         at=now,
         sources=count_sources(connection),
@@ -154,13 +154,14 @@ def _last_visits(connection: Connection) -> list[LastVisit]:
     return [LastVisit(*row) for row in connection.execute(query)]
 
 
-def _next_visits(connection: Connection, now: float) -> list[NextVisit]:
+def read_next_visits(connection: Connection, now: float, *, limit: int) -> list[NextVisit]:
+    """First in line first."""
     query = (
         select(sources.c.id, sources.c.name, sources.c.due_at)
         .where(sources.c.due_at.is_not(None))
         .where(sources.c.lease_until.is_(None) | (sources.c.lease_until <= now))
         .order_by(sources.c.due_at)
-        .limit(LISTED)
+        .limit(limit)
     )
     return [NextVisit(row[0], row[1], due_since(row[2])) for row in connection.execute(query)]
 

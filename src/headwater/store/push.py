@@ -67,6 +67,12 @@ def read_subscription(connection: Connection, source_id: int) -> Subscription | 
     return None if row is None else _from_row(row)
 
 
+def subscription_states(connection: Connection, source_ids: Sequence[int]) -> dict[int, State]:
+    """The state of the subscriptions of those of the sources that have one."""
+    query = select(table.c.source_id, table.c.state).where(table.c.source_id.in_(source_ids))
+    return {row.source_id: row.state for row in connection.execute(query)}
+
+
 def find_subscription(connection: Connection, token: str) -> Subscription | None:
     """The subscription whose callback address ends in `token`."""
     row = connection.execute(_query().where(table.c.token == token)).first()

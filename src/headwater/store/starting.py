@@ -50,6 +50,7 @@ class RunQuery:
     status: Status | None = None
     template_id: int | None = None
     source_id: int | None = None
+    item_id: int | None = None
     since_at: float | None = None  # created at or after
 
 
@@ -370,6 +371,8 @@ def _narrowed(query: Select[Any], wanted: RunQuery) -> Select[Any]:
         query = query.where(run.template_id == wanted.template_id)
     if wanted.source_id is not None:
         query = query.where(items.c.source_id == wanted.source_id)
+    if wanted.item_id is not None:
+        query = query.where(run.item_id == wanted.item_id)
     if wanted.since_at is not None:
         query = query.where(run.created_at >= wanted.since_at)
     return query

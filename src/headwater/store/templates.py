@@ -109,6 +109,17 @@ def sources_by_template(connection: Connection) -> dict[int, int]:
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
+def sources_with_template(connection: Connection, template_id: int, *, limit: int) -> list[tuple[int, str]]:
+    """Number and name of the first sources a template is attached to."""
+    query = (
+        select(sources.c.id, sources.c.name)
+        .where(~sources.c.is_deleted, sources.c.pipeline_template_id == template_id)
+        .order_by(sources.c.id)
+        .limit(limit)
+    )
+    return [(row.id, row.name) for row in connection.execute(query)]
+
+
 def attach_template(connection: Connection, source_ids: Sequence[int], template_id: int | None) -> None:
     """New items of these sources start a run of the template from now on; None: of none."""
     connection.execute(

@@ -1,6 +1,7 @@
 """Charts as SVG text, made on the server so that pages need no library."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
@@ -26,6 +27,31 @@ def bars(values: Sequence[int], *, title: str) -> Markup:
         t=Markup("<title>{}</title>").format(escape(title)),
         b=Markup(parts),  # noqa: S704 - numbers
     )
+
+
+def labelled_bars(values: Sequence[tuple[str, int]], *, title: str) -> Markup:
+    """Lying bars, each with its name before and its number behind."""
+    row, left, width = 20, 80, 300
+    peak = max((value for _, value in values), default=0) or 1
+    parts = [
+        Markup(
+            '<text x="0" y="{y}">{n}</text><rect x="{l}" y="{top}" width="{w:.1f}" height="{h}" rx="2"/>'
+            '<text x="{after:.1f}" y="{y}">{v}</text>'
+        ).format(
+            y=row * place + 14,
+            n=name,
+            l=left,
+            top=row * place + 3,
+            w=width * value / peak,
+            h=row - 6,
+            after=left + width * value / peak + 6,
+            v=value,
+        )
+        for place, (name, value) in enumerate(values)
+    ]
+    return Markup(
+        '<svg class="labelled" viewBox="0 0 {w} {h}" role="img"><title>{t}</title>{p}</svg>'
+    ).format(w=left + width + 60, h=row * len(values), t=title, p=Markup("").join(parts))
 
 
 def spark(values: Sequence[int], *, title: str) -> Markup:
@@ -59,4 +85,68 @@ def heat(counts: Sequence[Sequence[int]], *, days: Sequence[str], title: str) ->
         ]
     return Markup('<svg class="heat" viewBox="0 0 {w} {h}" role="img"><title>{t}</title>{p}</svg>').format(
         w=left + 24 * side, h=top + side * len(days), t=title, p=Markup("").join(parts)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that lasted, in one of the states a step can be in."""
+
+    name: str
+    begin: float
+    end: float
+    state: str
+
+
+def timeline(spans: Sequence[Span], *, title: str) -> Markup:
+    """Spans of time under each other, on one scale."""
+    row, left, width = 22, 170, 600
+    first = min(span.begin for span in spans)
+    whole = max(max(span.end for span in spans) - first, 0.001)
+    parts = []
+    for place, span in enumerate(spans):
+        length = max(width * (span.end - span.begin) / whole, 2)
+        parts.append(
+            Markup(
+                '<text x="0" y="{y}">{n}</text>'
+                '<rect class="{s}" x="{x:.1f}" y="{top}" width="{w:.1f}" height="{h}" rx="3"><title>{t}</title></rect>'
+            ).format(
+                y=row * place + 15,
+                n=span.name,
+                s=span.state,
+                x=min(left + width * (span.begin - first) / whole, left + width - 2),
+                top=row * place + 3,
+                w=length,
+                h=row - 6,
+                t=f"{span.name}: {span.end - span.begin:.1f} s",
+            )
+        )
+    return Markup(
+        '<svg class="timeline" viewBox="0 0 {w} {h}" role="img"><title>{t}</title>{p}</svg>'
+    ).format(w=left + width, h=row * len(spans), t=title, p=Markup("").join(parts))
+
+
+def dots(
+    times: Sequence[tuple[float, str]], *, begin: float, end: float, ticks: Sequence[str], title: str
+) -> Markup:
+    """Moments on a line from `begin` to `end`, each with its name; `ticks` are written below, evenly apart."""
+    width, middle = 640, 16
+    span = max(end - begin, 0.001)
+    parts = [Markup('<line class="axis" x1="0" x2="{w}" y1="{y}" y2="{y}"/>').format(w=width, y=middle)]
+    parts += [
+        Markup('<text x="{x:.0f}" y="42" text-anchor="{a}">{t}</text>').format(
+            x=width * place / max(len(ticks) - 1, 1),
+            a="start" if place == 0 else "end" if place == len(ticks) - 1 else "middle",
+            t=text,
+        )
+        for place, text in enumerate(ticks)
+    ]
+    parts += [
+        Markup('<circle cx="{x:.1f}" cy="{y}" r="6"><title>{t}</title></circle>').format(
+            x=8 + (width - 16) * min(max((at - begin) / span, 0.0), 1.0), y=middle, t=name
+        )
+        for at, name in times
+    ]
+    return Markup('<svg class="dots" viewBox="0 0 {w} 48" role="img"><title>{t}</title>{p}</svg>').format(
+        w=width, t=title, p=Markup("").join(parts)
     )

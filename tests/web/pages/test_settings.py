@@ -3,13 +3,17 @@
 import re
 from dataclasses import replace
 
+import pytest
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
+from headwater.errors import Text
+from headwater.pipeline.plugins import ListedPlugin
 from headwater.store.database import Store
 from headwater.store.keys import add_key, find_key
 from headwater.store.settings import interval_settings
 from headwater.web.app import create_app
+from headwater.web.pages import settings
 from tests.clock import NOON
 from tests.web.pages.conftest import Visitor
 from tests.web.pages.test_visitor import sign_in, token_in
@@ -66,3 +70,23 @@ def test_no_secret_is_on_the_page(store: Store, settings: Settings) -> None:
     with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as browser:
         sign_in(browser, "correct horse")
         assert "correct horse" not in browser.get("/settings").text
+
+
+def test_plugins_are_listed_and_a_broken_one_says_what_is_wrong(
+    visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "There are no plugins" in visitor.see("/settings")
+    monkeypatch.setattr(
+        settings,
+        "list_plugins",
+        lambda: [
+            ListedPlugin("collector", "web.good", "good-package 1.0"),
+            ListedPlugin(
+                "step", "bad_step", "<b>bad</b> 2.0", Text("{kind}: {problem}", kind="E", problem="<i>")
+            ),
+        ],
+    )
+    page = visitor.see("/settings")
+    assert "good-package 1.0" in page
+    assert "&lt;b&gt;bad" in page
+    assert "E: &lt;i&gt;" in page

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from headwater.config import Settings
 from headwater.model import Item
 from headwater.store.database import Store
+from headwater.store.push import FoundHub, change_subscription, write_subscription_changes
 from headwater.store.sources import add_source, get_source, list_sources
 from headwater.web.app import create_app
 from headwater.web.pages.sources import SOURCES_ON_A_PAGE
@@ -177,3 +178,24 @@ def test_what_if_replays_the_sources_own_history(visitor: Visitor, store: Store)
     part = visitor.see("/sources/2/what-if")
     assert all(policy in part for policy in ("adaptive", "cadence", "interval"))
     assert "in force" in part
+
+
+def test_a_source_that_is_pushed_says_so(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        source_id = store_items(connection, Item("a", title="one"))
+        hub = FoundHub("https://hub.example/", "https://one.example/", "token", "secret")
+        write_subscription_changes(connection, [(source_id, hub, NOON)])
+        change_subscription(connection, source_id, state="active", pushes=3, last_pushed_at=NOON)
+    assert "push: active" in visitor.see("/sources")
+    page = visitor.see(f"/sources/{source_id}")
+    assert "push: active" in page
+    assert "3 deliveries" in page
+    assert "推送：生效" in visitor.see("/sources?language=zh")
+
+
+def test_a_feed_is_shown_before_it_is_added(local: Visitor, store: Store, origin: Origin) -> None:
+    feed = origin.route("/feed", body=FEED)
+    assert "one" in local.see(f"/sources/preview?url={feed}")
+    assert "bad" in local.see(f"/sources/preview?url={origin.url('/nowhere')}")
+    with store.reading() as connection:
+        assert list_sources(connection) == []

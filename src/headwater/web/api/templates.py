@@ -10,9 +10,9 @@ from headwater.pipeline.registry import STEP_HANDLERS, is_installed
 from headwater.pipeline.templates import (
     LONGEST_TIMEOUT_SECONDS,
     MOST_STEPS,
-    keep_secrets,
     read_template,
     shown_steps,
+    with_secrets,
 )
 from headwater.store.templates import (
     Template,
@@ -224,7 +224,10 @@ def _read_one(connection: Connection, template_id: int) -> TemplateEntry:
 
 
 def _replace(connection: Connection, template_id: int, data: dict[str, Any], now: float) -> TemplateEntry:
-    template = read_template(keep_secrets(data, get_template(connection, template_id)))
+    before = get_template(connection, template_id)
+    if "steps" in data:
+        data = {**data, "steps": with_secrets(data["steps"], before)}
+    template = read_template(data)
     change_template(connection, template_id, template, now)
     return _read_one(connection, template_id)
 

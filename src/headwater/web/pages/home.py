@@ -2,40 +2,84 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
+from sqlalchemy import Connection
 
 from headwater.model import Plan
 from headwater.schedule.explain import explain_plan
 from headwater.store.items import count_items
 from headwater.store.listing import first_sources, newest_items
-from headwater.store.overview import read_overview
-from headwater.web.chart import bars
+from headwater.store.outages import Outage, read_outages
+from headwater.store.overview import NextVisit, read_lag, read_next_visits, read_overview
+from headwater.store.trends import (
+    DELAY_CLASSES,
+    FailingSource,
+    HourSums,
+    count_delays,
+    failing_sources,
+    read_hours,
+)
+from headwater.web.chart import bars, dots, labelled_bars
 from headwater.web.context import Context
 from headwater.web.pages.frame import InPage, Page
+from headwater.wording import duration
 
-LISTED_SOURCES = 200
-LISTED_ITEMS = 40
+T = TypeVar("T")
+
+LISTED_SOURCES = 50
+LISTED_ITEMS = 30
+LISTED_FAILING = 8
+DRAWN_HOURS = 48
+DRAWN_VISITS = 40
+LISTED_VISITS = 5
 COUNT_SECONDS = 5.0  # for which a number that is dear to count is good enough
+LATE_SECONDS = 60.0  # so long nobody should wait in line
+# How far the time line of upcoming visits may reach.
+HORIZONS = (12.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
 
 
-class Remembered:
-    """A number that is asked for at most every so many seconds, by however many viewers."""
+class Remembered(Generic[T]):
+    """What is asked for at most every so many seconds, by however many viewers."""
 
-    def __init__(self, ask: Callable[[], Awaitable[int]], seconds: float, clock: Callable[[], float]) -> None:
+    def __init__(self, ask: Callable[[], Awaitable[T]], seconds: float, clock: Callable[[], float]) -> None:
         self._ask = ask
         self._seconds = seconds
         self._clock = clock
         self._lock = asyncio.Lock()
-        self._last: tuple[float, int] | None = None
+        self._last: tuple[float, T] | None = None
 
-    async def __call__(self) -> int:
+    async def __call__(self) -> T:
         async with self._lock:  # those who come while it is asked wait for the answer
             if self._last is None or not 0 <= self._clock() - self._last[0] < self._seconds:
                 self._last = self._clock(), await self._ask()
             return self._last[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is drawn and listed beside the numbers."""
+
+    hours: list[HourSums]
+    delays: list[int]
+    failing: list[FailingSource]
+    outages: list[Outage]
+    lag_seconds: float
+    next_visits: list[NextVisit]
+
+
+def read_picture(connection: Connection, now: float) -> Picture:
+    return Picture(
+        hours=read_hours(connection, now, DRAWN_HOURS),
+        delays=count_delays(connection),
+        failing=failing_sources(connection, limit=LISTED_FAILING),
+        outages=read_outages(connection, now),
+        lag_seconds=read_lag(connection, now),
+        next_visits=read_next_visits(connection, now, limit=DRAWN_VISITS),
+    )
 
 
 def home_routes(context: Context) -> APIRouter:
@@ -44,10 +88,26 @@ def home_routes(context: Context) -> APIRouter:
     item_count = Remembered(lambda: store.read(count_items), COUNT_SECONDS, clock)
 
     async def overview(page: Page) -> dict[str, Any]:
-        numbers = await store.read(read_overview, clock())
+        now = clock()
+        numbers = await store.read(read_overview, now)
+        picture = await store.read(read_picture, now)
+        last_day = picture.hours[-24:]
         return {
             "numbers": numbers,
+            "picture": picture,
+            "late": picture.lag_seconds > LATE_SECONDS,
             "activity": bars(numbers.activity, title=page.t("Items published each minute, last hour")),
+            "visits_chart": bars(
+                [hour.visits for hour in picture.hours], title=page.t("Visits each hour, last two days")
+            ),
+            "items_chart": bars(
+                [hour.items_new for hour in picture.hours], title=page.t("New items each hour, last two days")
+            ),
+            "delays_chart": _delays(picture.delays, page) if any(picture.delays) else None,
+            "upcoming": _upcoming(picture.next_visits, now, page) if picture.next_visits else None,
+            "next_visits": picture.next_visits[:LISTED_VISITS],
+            "visits_day": sum(hour.visits for hour in last_day),
+            "saved_day": sum(hour.unchanged + hour.skipped for hour in last_day),
             "item_count": await item_count(),
             "why": lambda source: explain_plan(Plan(source.next_fetch_at, source.plan_reason), page.language),
             "sources": await store.read(first_sources, limit=LISTED_SOURCES),
@@ -64,3 +124,24 @@ def home_routes(context: Context) -> APIRouter:
         return await page.show("live.html", **await overview(page))
 
     return router
+
+
+def _delays(counts: list[int], page: Page) -> Any:
+    ends = [duration(seconds, page.language) for seconds in DELAY_CLASSES]
+    names = [*(f"< {end}" for end in ends), f"≥ {ends[-1]}"]
+    return labelled_bars(
+        list(zip(names, counts, strict=True)), title=page.t("How long after publication items were found")
+    )
+
+
+def _upcoming(visits: list[NextVisit], now: float, page: Page) -> Any:
+    """The next visits, as far ahead as the last of them; those that wait for their turn stand at the beginning."""
+    furthest = visits[-1].due_at - now
+    reach = next((each for each in HORIZONS if each >= furthest), HORIZONS[-1])
+    return dots(
+        [(visit.due_at, visit.source_name) for visit in visits],
+        begin=now,
+        end=now + reach,
+        ticks=[page.t("now"), *(f"+{duration(reach * part / 4, page.language)}" for part in (1, 2, 3, 4))],
+        title=page.t("The next visits on a time line"),
+    )

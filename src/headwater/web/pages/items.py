@@ -16,12 +16,15 @@ from headwater.store.items import StoredItem, get_item, list_versions
 from headwater.store.listing import list_folders, newest_items
 from headwater.store.search import index_new_items
 from headwater.store.selection import Selection
+from headwater.store.starting import RunQuery, list_runs
+from headwater.store.templates import list_templates
 from headwater.web.api.paging import Cursor, decode_cursor, split_page
 from headwater.web.pages.frame import InPage
 
 router = APIRouter()
 
 ITEMS_ON_A_PAGE = 50
+LISTED_RUNS = 20
 COMPARED_CHARACTERS = 20_000  # of two versions: more takes longer than anybody waits
 # A reader wants the pictures of what they read; everything else stays as strict as everywhere.
 READER_POLICY = (
@@ -77,6 +80,8 @@ async def item_page(page: InPage, item_id: int) -> HTMLResponse:
         "item.html",
         item=item,
         body=readable(item),
+        runs=await store.read(list_runs, RunQuery(item_id=item_id), limit=LISTED_RUNS),
+        templates=await store.read(list_templates),
         versions=[
             {"version": version.version + 1, "at": version.replaced_at, "changes": compare(*pair)}
             for version, pair in zip(earlier, pairwise(texts), strict=True)

@@ -7,7 +7,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from headwater.errors import Text
 from headwater.web.context import Context
-from headwater.web.pages import items, outlets, settings, signin, sources
+from headwater.web.pages import items, outlets, pipelines, runs, settings, signin, sources
 from headwater.web.pages.frame import SignIn, make_environment, open_page
 from headwater.web.pages.home import home_routes
 from headwater.web.pages.visitor import Sessions
@@ -23,7 +23,7 @@ def add_pages(app: FastAPI, context: Context) -> None:
 
     pages = APIRouter(include_in_schema=False)
     pages.include_router(home_routes(context))
-    for module in (sources, items, outlets, settings, signin):
+    for module in (sources, items, pipelines, runs, outlets, settings, signin):
         pages.include_router(module.router)
     app.include_router(pages)
 

@@ -1,4 +1,4 @@
-"""Settings in force, types with their intervals, API keys."""
+"""Settings in force, types with their intervals, plugins, API keys."""
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
@@ -8,6 +8,7 @@ from headwater.collect.surroundings import read_intervals
 from headwater.collectors.types import source_types
 from headwater.config import SETTINGS, shown_value
 from headwater.errors import InputError
+from headwater.pipeline.plugins import list_plugins
 from headwater.store.keys import SCOPES, add_key, list_keys, revoke_key
 from headwater.store.settings import interval_settings
 from headwater.web.pages.frame import InAction, InPage, Page
@@ -74,6 +75,7 @@ async def _show(
         set_here=await store.read(interval_settings),
         keys=await store.read(list_keys) if page.visitor.allows("admin") else [],
         scopes=SCOPES,
+        plugins=list_plugins(),
         new_key=new_key,
         problem=problem,
     )

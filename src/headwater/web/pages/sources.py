@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import UploadFile
 
 from headwater.collect.adding import add_and_visit, read_new_source, read_url
-from headwater.collect.discovery import discover
+from headwater.collect.discovery import discover, preview
 from headwater.collect.editing import Edit, edit_source
 from headwater.collect.lists import export_opml, import_opml
 from headwater.collect.planning import POLICIES
@@ -35,6 +35,7 @@ from headwater.store.catalog import (
     used_types,
 )
 from headwater.store.listing import list_folders, newest_items
+from headwater.store.push import read_subscription, subscription_states
 from headwater.store.selection import Selection
 from headwater.store.sources import (
     get_source,
@@ -44,8 +45,10 @@ from headwater.store.sources import (
     restore_source,
     set_schedule_enabled,
 )
+from headwater.store.templates import list_templates
 from headwater.web.chart import heat
 from headwater.web.pages.frame import InAction, InPage, Page
+from headwater.web.pages.pipelines import attach_to
 
 router = APIRouter()
 
@@ -87,6 +90,7 @@ async def sources_page(
         number=number,
         last=max(1, -(-total // SOURCES_ON_A_PAGE)),
         rhythm=await store.read(daily_counts, [source.id for source in found], now),
+        pushed=await store.read(subscription_states, [source.id for source in found]),
         wanted=wanted,
         sort=sort,
         states=STATES,
@@ -109,6 +113,20 @@ async def add_page(page: InPage, url: str = "", type: str = "") -> HTMLResponse:
         except HeadwaterError as error:
             problem = error.render(page.language)
     return await _show_adding(page, url=url, type=type, found=found, problem=problem)
+
+
+@router.get("/sources/preview")
+async def preview_part(page: InPage, url: str) -> HTMLResponse:
+    """What is in a feed that was found, before it is added."""
+    page.require("admin")
+    feed, problem = None, None
+    try:
+        async with make_fetcher(page.context.settings) as fetcher:
+            feed = await preview(read_url(url), fetcher)
+    except HeadwaterError as error:
+        problem = error.render(page.language)
+    items = feed.entries[:PREVIEWED_ITEMS] if feed else ()
+    return await page.show("preview.html", items=items, problem=problem)
 
 
 @router.post("/sources/add")
@@ -230,6 +248,16 @@ async def edit(action: InAction, source_id: int) -> Response:
     return action.back(f"/sources/{source_id}", page.t("saved"))
 
 
+@router.post("/sources/{source_id}/pipeline")
+async def attach_pipeline(action: InAction, source_id: int) -> Response:
+    """Which template the source's new items start; none when none is chosen."""
+    page = action.page
+    page.require("admin")
+    chosen = action.numbers("template")
+    await page.context.store.write(attach_to, [source_id], chosen[0] if chosen else None)
+    return action.back(f"/sources/{source_id}", page.t("saved"))
+
+
 @router.post("/sources/{source_id}/{what}")
 async def act(action: InAction, source_id: int, what: str) -> Response:
     page = action.page
@@ -271,6 +299,8 @@ async def _show_source(
         items=(await store.read(newest_items, Selection(source_ids=(source_id,)), limit=LISTED_ITEMS))[
             :LISTED_ITEMS
         ],
+        subscription=await store.read(read_subscription, source_id),
+        templates=await store.read(list_templates),
         policies=POLICIES,
         folders=await store.read(list_folders),
         config=orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode() if config is None else config,

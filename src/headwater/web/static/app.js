@@ -10,8 +10,14 @@ for (const part of document.querySelectorAll("[data-live]")) {
         const answer = await fetch(part.dataset.live, { credentials: "same-origin", redirect: "error" });
         if (answer.ok) {
           const html = await answer.text();
-          // Nobody wants a list to move under their pointer or keyboard.
-          if (!part.matches(":focus-within")) part.innerHTML = html;
+          // Nobody wants a list to move under their keyboard, or what they have opened to close.
+          if (!part.matches(":focus-within")) {
+            const states = new Map([...part.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
+            part.innerHTML = html;
+            for (const each of part.querySelectorAll("details[id]")) {
+              if (states.has(each.id)) each.open = states.get(each.id);
+            }
+          }
         }
         part.classList.toggle("stale", !answer.ok);
       } catch {

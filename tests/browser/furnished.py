@@ -1,0 +1,61 @@
+"""A database with one of everything, for pages to show: written as the collector and its worker would have."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from headwater.model import Item
+from headwater.pipeline.examples import EXAMPLES
+from headwater.pipeline.templates import read_template
+from headwater.store.database import Store
+from headwater.store.items import ItemChange, write_items
+from headwater.store.outlets import Outlet, add_outlet
+from headwater.store.selection import Selection
+from headwater.store.sources import add_source, change_source
+from headwater.store.starting import cancel, start_runs
+from headwater.store.templates import add_template, attach_template
+
+# Every page, with the numbers that the furnishing gives.
+PAGES = (
+    "/",
+    "/sources",
+    "/sources/add",
+    "/sources/1",
+    "/items",
+    "/items?search=river",
+    "/items/1",
+    "/pipelines",
+    "/pipelines/new?example=webhook",
+    "/pipelines/1",
+    "/runs",
+    "/runs/1",
+    "/outlets",
+    "/settings",
+    "/nothing-here",
+)
+
+
+def furnish(directory: Path, *, text: str = "The river", url: str = "https://news.example/") -> None:
+    """Fill the database in `directory`; whatever can hold text holds `text`, every address is `url`."""
+    now = time.time()
+    with Store.open(f"sqlite:///{directory / 'headwater.db'}") as store, store.writing() as connection:
+        source = add_source(connection, name=text, type="rss.feed", url=url, now=now, folder=text)
+        change_source(connection, source.id, now, schedule_enabled=True)
+        body = f"<p>{text}</p><p>It rises.</p>"
+        _write(connection, source.id, "new", Item("1", url=url, title=text, author=text, content=body), now)
+        changed = Item("1", url=url, title=text, author=text, content=f"<p>{text}</p><p>It falls.</p>")
+        _write(connection, source.id, "updated", changed, now)
+        add_outlet(connection, Outlet("picked", text, Selection(outlet="picked"), text), now)
+        template = add_template(
+            connection,
+            read_template({"name": text, "description": text, "steps": list(EXAMPLES[1].steps)}),
+            now,
+        )
+        attach_template(connection, [source.id], template.id)
+        (run_id,) = start_runs(connection, template, [1], now)
+        cancel(connection, run_id, now)
+
+
+def _write(connection: Any, source_id: int, kind: Any, item: Item, now: float) -> None:
+    key = item.external_id.encode()
+    write_items(connection, [(source_id, (ItemChange(kind, item, key, key, (), kind.encode(), now),), now)])

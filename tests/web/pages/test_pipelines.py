@@ -1,0 +1,126 @@
+"""Pipelines in the browser: made from an example, refused with the mistake named, attached, run and run again."""
+
+import html
+import json
+
+import pytest
+
+from headwater.model import Item
+from headwater.pipeline.examples import EXAMPLES, Example
+from headwater.pipeline.templates import read_template
+from headwater.store.database import Store
+from headwater.store.sources import get_source
+from headwater.store.starting import cancel, get_run
+from headwater.store.templates import get_template
+from tests.clock import NOON
+from tests.test_outlets import store_items
+from tests.web.pages.conftest import Visitor
+from tests.web.pages.test_visitor import token_in
+
+HOOK = [
+    {
+        "step_type": "publish_content",
+        "config": {"target": "webhook", "url": "https://a.example/", "secret": "s"},
+    }
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+def test_every_example_can_be_saved_as_it_is(example: Example) -> None:
+    assert read_template({"name": example.name, "steps": list(example.steps)}).steps
+
+
+def test_from_an_example_to_an_attached_template(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        store_items(connection, Item("a", title="one"))
+    assert "Call a webhook" in visitor.see("/pipelines")
+    editor = visitor.see("/pipelines/new?example=webhook")
+    assert "https://YOUR.HOST/hook" in html.unescape(editor)
+    assert "include_keywords" in editor  # what each step type takes
+    page = visitor.send("/pipelines", name="Hook", steps=json.dumps(HOOK)).text
+    assert "attach it to a source" in page
+    assert "a.example" not in page  # a webhook's address may be its secret
+    assert "attached to 1 sources" in visitor.send("/pipelines/1/attach", sources="1").text
+    with store.reading() as connection:
+        assert get_source(connection, 1).pipeline_template_id == 1
+    assert "no source 9" in visitor.send("/pipelines/1/attach", sources="9").text
+    assert "not a list of source numbers" in visitor.send("/pipelines/1/attach", sources="x").text
+    assert "detached from 1" in visitor.send("/pipelines/1/detach", source="1").text
+    visitor.send("/sources/1/pipeline", template="1")
+    with store.reading() as connection:
+        assert get_source(connection, 1).pipeline_template_id == 1
+    assert "removed template Hook" in visitor.send("/pipelines/1/remove").text
+    assert visitor.client.get("/pipelines/1").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("steps", "problem"),
+    [
+        ("{", "the steps are not JSON"),
+        ("[]", "steps"),
+        ('[{"step_type": "nothing"}]', "there is no step type nothing"),
+        (
+            '[{"step_type": "filter_content"}, {"step_type": "filter_content", "config": {"x": 1}}]',
+            "config.x",
+        ),
+    ],
+)
+def test_a_mistake_is_named_and_what_was_typed_is_kept(visitor: Visitor, steps: str, problem: str) -> None:
+    answer = visitor.send("/pipelines", name="typed", steps=steps)
+    assert answer.status_code == 400
+    page = html.unescape(answer.text)
+    assert problem in page
+    assert steps in page
+    assert 'value="typed"' in page
+
+
+def test_stars_stand_for_what_is_stored(visitor: Visitor, store: Store) -> None:
+    visitor.send("/pipelines", name="Hook", steps=json.dumps(HOOK))
+    shown = [{"step_type": "publish_content", "config": {"target": "webhook", "url": "***", "secret": "***"}}]
+    first = {"step_type": "filter_content", "config": {}}
+    assert visitor.send("/pipelines/1", name="Hook", steps=json.dumps([first, *shown])).status_code == 200
+    with store.reading() as connection:
+        assert get_template(connection, 1).steps[1]["config"] == HOOK[0]["config"]
+    # Of two, nobody can say whose secret is meant.
+    answer = visitor.send("/pipelines/1", name="Hook", steps=json.dumps([first, *shown, *shown]))
+    assert answer.status_code == 400
+    assert "step 3 (publish_content): config.url is stars" in html.unescape(answer.text)
+
+
+def test_a_run_is_started_seen_cancelled_retried_and_run_again(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        store_items(connection, Item("a", title="<b>one</b>"))
+    visitor.send("/pipelines", name="Hook", steps=json.dumps(HOOK))
+    page = visitor.send("/items/1/run", template="1").text
+    assert "started" in page
+    assert "&lt;b&gt;one" in page
+    assert "it has run for this item already" in visitor.send("/items/1/run", template="1").text
+    again = visitor.send("/items/1/run", template="1", again="1").url.path
+    assert again not in ("/items/1", "/runs/1")
+    assert f'href="{again}"' in visitor.see("/items/1")
+    assert "cancel it first" in visitor.send("/runs/1/rerun", step="1").text
+    assert "cancelled" in visitor.send("/runs/1/cancel").text
+    assert "it goes on" in visitor.send("/runs/1/retry").text
+    with store.writing() as connection:
+        cancel(connection, 1, NOON)
+    assert "it begins again at step 1" in visitor.send("/runs/1/rerun", step="1").text
+    assert "no action explode" in visitor.send("/runs/1/explode").text
+    with store.reading() as connection:
+        assert get_run(connection, 1).status == "pending"
+
+
+def test_runs_are_filtered_and_turned(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        store_items(connection, *(Item(f"{n}", title=f"number {n}") for n in range(60)))
+    visitor.send("/pipelines", name="Hook", steps=json.dumps(HOOK))
+    token = token_in(visitor.see("/settings"))
+    for number in range(1, 53):
+        visitor.client.post(
+            f"/items/{number}/run", data={"form_token": token, "template": "1"}, follow_redirects=False
+        )
+    page = visitor.see("/runs?status=pending&template=1&source=1")
+    assert page.count('<th scope="row">') == 50
+    assert "before=3" in page
+    assert visitor.see("/runs/live?before=3").count('<th scope="row">') == 2
+    assert "There are no such runs" in visitor.see("/runs?status=failed")
+    assert visitor.client.get("/runs?status=odd").status_code == 422
