@@ -140,7 +140,7 @@ Index(
 LIVE = "NOT sources.is_deleted"
 Index("ix_sources_folder", sources.c.folder, sources.c.is_deleted)
 # With all that counting, a search by name or address and a sort by name have to read of every source.
-Index("ix_sources_name", sources.c.is_deleted, sources.c.name, sources.c.url)
+Index("ix_sources_name", sources.c.name, sources.c.url, sources.c.is_deleted)
 Index(
     "ix_sources_template",
     sources.c.pipeline_template_id,

@@ -91,8 +91,8 @@ def test_runs_are_started_listed_ended_and_begun_again(caller: MakeCaller) -> No
 @pytest.mark.usefixtures("filled")
 def test_a_cursor_gives_everything_until_it_is_acknowledged(caller: MakeCaller) -> None:
     admin, reader, refresher = caller("admin"), caller("read"), caller("refresh")
-    made = admin.post("/api/cursors", json={"name": "mine", "type": "rss"})
-    assert (made.status_code, made.json()["type"]) == (201, "rss.feed")
+    made = admin.post("/api/cursors", json={"name": "mine", "types": ["rss"]})
+    assert (made.status_code, made.json()["types"]) == (201, ["rss.feed"])
     page = reader.get("/api/cursors/mine/items?limit=1").json()
     assert ([each["item"]["title"] for each in page["items"]], page["is_last"]) == (["Alpha"], False)
     assert reader.get("/api/cursors/mine/items?limit=1").json() == page, "reading moves nothing"
@@ -106,8 +106,8 @@ def test_a_cursor_gives_everything_until_it_is_acknowledged(caller: MakeCaller) 
     for body, status in (
         ({"name": "mine"}, 409),
         ({"name": "/"}, 422),
-        ({"name": "x", "type": "nonsense"}, 400),
-        ({"name": "x", "source_id": 9}, 404),
+        ({"name": "x", "types": ["nonsense"]}, 400),
+        ({"name": "x", "source_ids": [9]}, 404),
     ):
         assert admin.post("/api/cursors", json=body).status_code == status, body
     assert admin.delete("/api/cursors/mine").status_code == 204

@@ -17,7 +17,7 @@ def upgrade() -> None:
         "ix_items_analyzed", "items", ["item_at", "id"], sqlite_where=analyzed, postgresql_where=analyzed
     )
     op.create_index("ix_sources_folder", "sources", ["folder", "is_deleted"])
-    op.create_index("ix_sources_name", "sources", ["is_deleted", "name", "url"])
+    op.create_index("ix_sources_name", "sources", ["name", "url", "is_deleted"])
     attached = sa.text("pipeline_template_id IS NOT NULL")
     op.create_index(
         "ix_sources_template",
