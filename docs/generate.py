@@ -238,10 +238,12 @@ def api_page() -> str:
                     for each in parameters
                 )
                 parts.append("| parameter | in | meaning |\n|---|---|---|\n" + rows)
+            if body := operation.get("requestBody"):
+                parts.append(f"Takes {shown_body(body)}.\n")
             statuses = sorted(operation["responses"])
-            good = [status for status in statuses if status < "300"]
+            good = [status for status in statuses if status < "400"]
             parts.append(f"Answers {', '.join(good)}; problems: {', '.join(statuses[len(good) :])}.\n")
-    parts.append("## What is in the answers\n")
+    parts.append("## What is in questions and answers\n")
     for name, model in models.items():
         if "properties" not in model or name in ("HTTPValidationError", "ValidationError"):
             continue
@@ -252,6 +254,11 @@ def api_page() -> str:
         )
         parts.append("| field | type | meaning |\n|---|---|---|\n" + rows)
     return "\n".join(parts)
+
+
+def shown_body(body: dict[str, Any]) -> str:
+    json = body["content"].get("application/json")
+    return shown_schema(json["schema"]) if json else f"`{next(iter(body['content']))}`"
 
 
 def api_schema() -> dict[str, Any]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,20 @@ class Headwater:
 
     def json(self, *arguments: str, **environment: str) -> Any:
         return json.loads(self.ok(*arguments, "--json", **environment))
+
+    def work_until_ended(self, *run_ids: int, seconds: float = 120.0) -> list[Any]:
+        """Let a worker process take these runs to their ends; answers them."""
+        worker = self.start("worker")
+        deadline = time.monotonic() + seconds
+        try:
+            while True:
+                runs = [self.json("runs", "show", str(run_id)) for run_id in run_ids]
+                if not any(run["status"] in ("pending", "running") for run in runs):
+                    return runs
+                assert time.monotonic() < deadline, runs
+        finally:
+            worker.terminate()
+            worker.communicate(timeout=60)
 
     def refused(self, *arguments: str, **environment: str) -> str:
         """Run what must fail: the one line it says, with nothing on the standard output."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.pipeline import registry
+from headwater.plugins import load_plugins
 
 STEPS = {
     "note_test": "Note",
@@ -47,4 +48,4 @@ def step_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
 
 def forget() -> None:
     registry._handler.cache_clear()
-    registry._entry_points.cache_clear()
+    load_plugins.cache_clear()

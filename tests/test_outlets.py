@@ -28,6 +28,7 @@ from headwater.store.outlets import (
 )
 from headwater.store.selection import Selection
 from headwater.store.sources import add_source
+from headwater.store.tables import sources
 from tests.clock import NOON
 
 HOSTILE = (
@@ -193,6 +194,20 @@ def test_two_sources_with_the_same_article_show_it_once_and_ids_are_the_worlds(s
     assert all(each.startswith(("https://x.example/", "urn:headwater:item:")) for each in ids)
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_sources_address_is_not_published_and_ids_survive_its_move(store: Store, format: str) -> None:
+    with store.writing() as connection:
+        source_id = store_items(connection, Item("7", title="seven"))
+        add_outlet(connection, Outlet("all", "All"), NOON)
+        seen = []
+        for address in ("https://patron.example/rss?auth=s3cret", "https://moved.example/private/s3cret"):
+            connection.execute(sources.update().where(sources.c.id == source_id).values(url=address))
+            body = render_outlet(connection, read_edition(connection, "all"), format).body
+            assert b"s3cret" not in body
+            seen.append(read_back(body, format))
+    assert seen[0] == seen[1]
+
+
 def test_a_selection_by_folder_and_by_pipelines(store: Store) -> None:
     with store.writing() as connection:
         store_items(connection, Item("a", title="a"), folder="News")
@@ -201,9 +216,10 @@ def test_a_selection_by_folder_and_by_pipelines(store: Store) -> None:
         add_outlet(connection, Outlet("picked", "Picked", Selection(outlet="picked")), NOON)
         (item_id,) = read_edition(connection, "news").item_ids
         assert read_edition(connection, "picked").item_ids == ()
-        publish_items(connection, "picked", [item_id], NOON)
-        publish_items(connection, "picked", [item_id], NOON + 1)
-        assert read_edition(connection, "picked").item_ids == (item_id,)
+        publish_items(connection, [("picked", item_id, NOON + 5)])
+        publish_items(connection, [("picked", item_id, NOON + 9)])
+        edition = read_edition(connection, "picked")
+        assert (edition.item_ids, edition.changed_at) == ((item_id,), NOON + 5)
 
 
 @pytest.mark.parametrize(
@@ -236,6 +252,14 @@ def test_a_private_outlet_has_a_secret(store: Store) -> None:
         tokens = {add_outlet(connection, Outlet(name, name), NOON, private=True).token for name in ("a", "b")}
     assert len(tokens) == 2
     assert all(token and len(token) >= 32 for token in tokens)
+
+
+def test_files_do_not_tell_the_secret_of_a_private_outlet(store: Store, tmp_path: Path) -> None:
+    with store.writing() as connection:
+        token = add_outlet(connection, Outlet("mine", "Mine"), NOON, private=True).token
+        for path, _ in write_outlet(connection, "mine", tmp_path, FORMATS, "https://mine.example"):
+            assert token
+            assert token not in path.read_text()
 
 
 def test_files_are_written_whole_and_only_when_they_change(store: Store, tmp_path: Path) -> None:

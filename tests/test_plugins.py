@@ -202,6 +202,12 @@ def test_the_example_works_once_it_is_installed(
     plan = headwater.json("source", "show", str(added["id"]))["plan_reason"]
     assert plan["interval"] == 180
 
+    template = {"name": "Words", "steps": [{"step_type": "count_words", "config": {"field": "title"}}]}
+    (tmp_path / "words.json").write_text(json.dumps(template))
+    headwater.ok("pipeline", "add", str(tmp_path / "words.json"))
+    runs = headwater.work_until_ended(*headwater.json("runs", "start", "Words", "--all")["started"])
+    assert [run["steps"][0]["output_data"] for run in runs] == [{"words": 1}, {"words": 1}]
+
     page, status = served(headwater)
     assert "example.lines" in page
     assert [source["type"] for source in status["sources"]] == ["lines"]

@@ -91,12 +91,17 @@ async def _next_order(pipe: Pipe) -> bool:
 
 
 def headwater(pipe: Pipe, database_url: str, urls: list[str], at_once: int) -> None:
-    """Headwater as `headwater collect` runs it. The hosts are few, so politeness is told to let them be."""
+    """Headwater as `headwater collect --loop` runs it with many visits: its arithmetic is compiled by then.
+
+    The hosts are few, so politeness is told to let them be.
+    """
     from headwater.cli.loop import run
     from headwater.collect.engine import Engine
     from headwater.config import load_settings
+    from headwater.schedule.arithmetic import use_compiled
     from headwater.store.database import Store
 
+    use_compiled()
     settings = replace(
         load_settings(directory=Path(tempfile.gettempdir()), environment={}),
         allow_hosts=("127.0.0.0/8",),

@@ -6,7 +6,8 @@ network or a clock.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -39,6 +40,9 @@ class Hints:
     update_period_seconds: float | None = None  # sy:updatePeriod / sy:updateFrequency
     skip_hours: tuple[int, ...] = ()  # UTC
     skip_days: tuple[int, ...] = ()  # Monday is 0
+
+
+NO_HINTS = Hints()  # most publishers give none: this one, so that they are told at a glance
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,9 @@ class SourceMetadata:
     site_url: str | None = None
     language: str | None = None
     icon_url: str | None = None
+
+
+NO_METADATA = SourceMetadata()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +133,7 @@ class Source:
     policy: str | None = None
     pipeline_template_id: int | None = None
     folder: str | None = None
-    metadata: SourceMetadata = SourceMetadata()
+    metadata: SourceMetadata = NO_METADATA
     validators: Validators = Validators()
     moved_to: str | None = None
     moved_count: int = 0
@@ -135,7 +142,7 @@ class Source:
     next_fetch_at: float | None = None
     plan_reason: Json = field(default_factory=dict)
     policy_state: bytes | None = None
-    hints: Hints = Hints()  # what its document said when it was last read
+    hints: Hints = NO_HINTS  # what its document said when it was last read
     stats: SourceStats | None = None  # read with a claim
     last_fetched_at: float | None = None
     last_entry_at: float | None = None
@@ -147,6 +154,19 @@ class Source:
     last_error_kind: FailureKind | None = None
     lease_no: int = 0
     lease_until: float | None = None
+
+
+_FIELDS = tuple(each.name for each in fields(Source))
+_PLACES = {name: place for place, name in enumerate(_FIELDS)}
+_values = attrgetter(*_FIELDS)
+
+
+def changed_source(source: Source, changes: Mapping[str, Any]) -> Source:
+    """`source` with other values in some fields. What `dataclasses.replace` does, in a third of its time."""
+    values = list(_values(source))
+    for name, value in changes.items():
+        values[_PLACES[name]] = value
+    return Source(*values)
 
 
 def url_key(url: str) -> str:
@@ -176,7 +196,7 @@ class Observation:
     items_found: int = 0
     first: bool = False
     overflow: bool = False
-    hints: Hints = Hints()
+    hints: Hints = NO_HINTS
 
 
 @dataclass(frozen=True, slots=True)

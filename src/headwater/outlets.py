@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -52,8 +52,8 @@ def render_outlet(
         if outlet.token:
             self_link += f"?token={outlet.token}"
     entries: dict[str, Entry] = {}
-    for item, source_url in read_items(connection, edition):
-        entry = _entry(item, source_url)
+    for item, source_added_at in read_items(connection, edition):
+        entry = _entry(item, source_added_at)
         entries.setdefault(entry.id or "", entry)  # two sources may carry the same article
     feed = Feed(
         format,
@@ -73,8 +73,12 @@ def render_outlet(
 def write_outlet(
     connection: Connection, name: str, directory: Path, formats: Iterable[str], base_url: str | None = None
 ) -> list[tuple[Path, bool]]:
-    """Write an outlet's files, each whole or not at all. Answers each path and whether it had to be written."""
+    """Write an outlet's files, each whole or not at all. Answers each path and whether it had to be written.
+
+    Where they go, nobody asks for the token: the files say nothing of it.
+    """
     edition = read_edition(connection, name)
+    edition = replace(edition, outlet=replace(edition.outlet, token=None))
     written = []
     for format in formats:
         path = directory / path_of(name, format)
@@ -110,10 +114,11 @@ def write_atomically(path: Path, body: bytes) -> bool:
     return True
 
 
-def _entry(item: StoredItem, source_url: str) -> Entry:
+def _entry(item: StoredItem, source_added_at: float) -> Entry:
+    """An item as it is published. Of its source only the name: many a feed's address is its subscriber's secret."""
     extra = item.extra
     return Entry(
-        id=_id(item, source_url),
+        id=_id(item, source_added_at),
         link=item.url,
         title=item.title,
         authors=(Person(name=item.author),) if item.author else (),
@@ -126,16 +131,19 @@ def _entry(item: StoredItem, source_url: str) -> Entry:
         image=extra.get("image_url"),
         comments_url=extra.get("comments_url"),
         source_title=item.source_name,
-        source_url=source_url,
     )
 
 
-def _id(item: StoredItem, source_url: str) -> str:
-    """The publisher's own id where it is one for the whole world, else one made of it and its source."""
+def _id(item: StoredItem, source_added_at: float) -> str:
+    """The publisher's own id where it is one for the whole world, else one made of it and its source.
+
+    A source may move, so its address is no part of that.
+    """
     scheme, colon, _ = item.external_id.partition(":")
     if colon and scheme.lower() in ("http", "https", "tag", "urn"):
         return item.external_id
-    digest = blake2b(f"{source_url}\n{item.external_id}".encode("utf-8", "replace"), digest_size=16)
+    text = f"{item.source_id}\n{source_added_at}\n{item.external_id}"
+    digest = blake2b(text.encode("utf-8", "replace"), digest_size=16)
     return f"urn:headwater:item:{digest.hexdigest()}"
 
 

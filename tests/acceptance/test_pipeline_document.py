@@ -87,7 +87,7 @@ class World:
 async def world(
     origin: Origin, whisper: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[World]:
-    monkeypatch.setenv("HOOK_SECRET", "s3cret")
+    monkeypatch.setenv("HEADWATER_SECRET_HOOK_SECRET", "s3cret")
     monkeypatch.setenv("OPENAI_BASE_URL", origin.url("/v1"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-model")
     monkeypatch.setenv("OPENAI_MODEL", "tiny-1")

@@ -1,7 +1,6 @@
 """The document's own pipeline as a user runs it: commands and a worker process, on both databases."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ class World:
             "OPENAI_BASE_URL": self.models.base_url,
             "OPENAI_API_KEY": "sk-model",
             "OPENAI_MODEL": "tiny-1",
-            "HOOK_SECRET": "s3cret",
+            "HEADWATER_SECRET_HOOK_SECRET": "s3cret",
         }
         config: dict[str, dict[str, Any]] = {
             "transcribe_content": {"model": str(whisper), "device": "cpu", "skip_silence": False},
@@ -57,14 +56,7 @@ class World:
         headwater.ok("collect")
 
     def run_to_its_end(self) -> dict[str, Any]:
-        worker = self.headwater.start("worker")
-        try:
-            deadline = time.monotonic() + 120
-            while (run := self.headwater.json("runs", "show", "1"))["status"] in ("pending", "running"):
-                assert time.monotonic() < deadline, run
-        finally:
-            worker.terminate()
-            worker.communicate(timeout=60)
+        [run] = self.headwater.work_until_ended(1)
         return dict(run)
 
 

@@ -26,7 +26,7 @@ def lines(text: str) -> list[tuple[int, str]]:
 def test_a_program_reads_and_acknowledges(headwater: Headwater, origin: Origin) -> None:
     origin.route("/feed", body=feed("a", "b", "\u202ec"))
     made = headwater.json("cursor", "create", "mine", "--type", "rss")
-    assert (made["position"], made["filter"]) == (0, {"type": "rss.feed"})
+    assert (made["position"], made["selection"]) == (0, {"types": ["rss.feed"]})
     headwater.ok("source", "add", origin.url("/feed"))
     found = lines(headwater.ok("cursor", "read", "mine", "--json"))
     assert [title for _, title in found] == ["a", "b", "\u202ec"]
@@ -45,14 +45,14 @@ def test_a_program_reads_and_acknowledges(headwater: Headwater, origin: Origin) 
 
 def test_for_people(headwater: Headwater) -> None:
     assert "headwater cursor create NAME" in headwater.ok("cursor", "list")
-    assert "headwater cursor read mine" in headwater.ok("cursor", "create", "mine", "--query", "rain")
-    assert "query=rain" in headwater.ok("cursor", "list")
+    assert "headwater cursor read mine" in headwater.ok("cursor", "create", "mine", "--search", "rain")
+    assert "search=rain" in headwater.ok("cursor", "list")
     assert "Nothing new" in headwater.ok("cursor", "read", "mine")
     assert headwater.ok("cursor", "remove", "mine") == "removed the cursor mine\n"
     assert "there is no cursor mine" in headwater.refused("cursor", "read", "mine")
     assert "there is no source 7" in headwater.refused("cursor", "create", "x", "--source", "7")
     headwater.ok("cursor", "create", "x")
-    assert "nothing beyond 0" in headwater.refused("cursor", "ack", "x", "5")
+    assert "nothing beyond" in headwater.refused("cursor", "ack", "x", str(10**12))
 
 
 def test_a_digest_tells_what_is_new_once(headwater: Headwater, origin: Origin) -> None:

@@ -44,6 +44,13 @@ def test_from_a_source_to_a_feed_file(headwater: Headwater, origin: Origin) -> N
     assert headwater.json("outlet", "list") == []
 
 
+def test_a_private_outlet_is_written_only_when_it_is_named(headwater: Headwater) -> None:
+    headwater.ok("outlet", "add", "open")
+    headwater.ok("outlet", "add", "mine", "--private")
+    assert {Path(each["path"]).stem for each in headwater.json("publish")} == {"open"}
+    assert {Path(each["path"]).stem for each in headwater.json("publish", "mine")} == {"mine"}
+
+
 def test_mistakes_are_one_clear_line(headwater: Headwater) -> None:
     assert "no name for an outlet" in headwater.refused("outlet", "add", "My Feed")
     assert "did you mean" in headwater.refused("outlet", "add", "a", "--type", "rss.fed")

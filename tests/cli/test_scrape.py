@@ -55,7 +55,7 @@ def test_trending_repositories_are_a_source(headwater: Headwater, origin: Origin
     seen = len(origin.requests)
     report = headwater.json("collect", "--source", str(added["id"]))
     assert (report["items_new"], report["items_updated"]) == (1, 0)
-    assert [request.path for request in origin.requests[seen:]] == ["/robots.txt", "/trending/rust"]
+    assert [request.path for request in origin.requests[seen:]] == ["/trending/rust"]
     assert sorted(item["title"] for item in headwater.json("items")) == ["ann/river", "bob/lake", "eve/sea"]
 
 

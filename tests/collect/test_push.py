@@ -225,6 +225,30 @@ async def test_what_is_pushed_twice_or_polled_as_well_is_stored_once(pushed: Pus
     assert pushed.sure.missed == 0
 
 
+async def test_a_push_that_comes_again_or_late_does_not_undo_what_came_after_it(pushed: Pushed) -> None:
+    first, second = rss(2), rss(2, title="Post {}, corrected")
+    await pushed.subscribe()
+    assert await pushed.push(body=first)
+    assert await pushed.push(body=second)
+    assert not pushed.is_due()
+    assert await pushed.push(body=first)
+    assert sorted(titles(pushed.store)) == ["Post 1", "Post 2, corrected"]
+    assert pushed.is_due(), "the publisher may have taken it back, which a visit sees"
+
+
+async def test_a_push_with_an_older_update_is_outdated(pushed: Pushed) -> None:
+    def dated(text: str, day: int) -> bytes:
+        return (
+            "<feed xmlns='http://www.w3.org/2005/Atom'><title>One</title><entry><id>urn:x:1</id>"
+            f"<title>{text}</title><updated>2020-01-{day:02}T00:00:00Z</updated></entry></feed>"
+        ).encode()
+
+    await pushed.subscribe()
+    for text, day in (("second", 2), ("first", 1), ("third", 3), ("second", 4)):
+        assert await pushed.push(body=dated(text, day))
+    assert sorted(titles(pushed.store)) == ["Post 1", "second"]  # taken back on the fourth day
+
+
 async def test_a_push_during_a_visit_is_neither_lost_nor_doubled(pushed: Pushed) -> None:
     await pushed.subscribe()
     pushed.publish(1, 2)

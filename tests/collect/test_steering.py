@@ -43,6 +43,12 @@ def test_too_many_visits_raise_the_price_and_too_few_lower_it(store: Store) -> N
     assert moved[200.0] < 0.999
 
 
+def test_a_price_of_a_clock_that_was_ahead_is_not_waited_for(store: Store) -> None:
+    with store.writing() as connection:
+        steer_price(connection, visits_per_day=6, target_seconds=None, now=NOON + 9e8)
+        assert steer_price(connection, visits_per_day=6, target_seconds=None, now=NOON).at == NOON
+
+
 def test_a_freshness_target_moves_the_price_without_a_budget(store: Store) -> None:
     with store.writing() as connection:
         first = steer_price(connection, visits_per_day=6, target_seconds=600.0, now=NOON)

@@ -17,7 +17,9 @@ from headwater.config import Settings, load_settings
 from headwater.store.bulk import insert_rows
 from headwater.store.database import Store
 from headwater.store.hours import visits_since
+from headwater.store.queue import claim_sources
 from headwater.store.retention import count_by_source
+from headwater.store.starting import start_runs
 from headwater.store.tables import (
     collection_hours,
     collection_records,
@@ -25,10 +27,12 @@ from headwater.store.tables import (
     items,
     pipeline_executions,
     seen_ids,
+    sources,
 )
 from tests.clock import FakeClock
 from tests.collect.test_engine import collect, rss, titles
 from tests.origin import Answer, Origin
+from tests.pipeline.making import make_template
 
 DAY = 86_400.0
 
@@ -188,6 +192,33 @@ async def test_a_turn_that_nobody_ends_is_taken_over(
     assert await keep_up(store, day, clock) is None
     clock.advance(upkeep.LEASE_SECONDS)
     assert await keep_up(store, day, clock) == Done(items=30)
+
+
+async def test_a_clock_that_was_years_ahead_leaves_nothing_waiting_for_years(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin.route("/feed", body=rss(1))
+    visited, claimed = (add(store, origin.url(path), clock) for path in ("/feed", "/feed?2"))
+    template = make_template(store, {"step_type": "filter_content"})
+    always = Upkeep(store, settings, clock, give_up=lambda: False)
+    clock.advance(3_650 * DAY)
+    await collect(store, settings, clock)
+    await always.run_if_due()
+    with store.writing() as connection:
+        [item_id] = connection.execute(select(items.c.id).where(items.c.source_id == visited)).scalars()
+        start_runs(connection, template, [item_id], clock())
+        claim_sources(connection, [claimed], now=clock(), lease_until=clock() + 300)
+        monkeypatch.setattr(upkeep, "end_turn", lambda *args, **kwargs: None)
+    clock.advance(upkeep.EVERY_SECONDS)
+    await always.run_if_due()  # and it dies before it can give its turn back
+    monkeypatch.undo()
+
+    clock.advance(-3_650 * DAY)
+    assert always.may_be_due
+    assert await always.run_if_due() is not None
+    with store.reading() as connection:
+        assert connection.execute(select(sources.c.due_at)).scalars().all() == [clock(), clock()]
+        assert connection.execute(select(pipeline_executions.c.due_at)).scalar_one() == clock()
 
 
 async def test_a_stop_cuts_it_short_and_the_rest_is_done_the_next_time(

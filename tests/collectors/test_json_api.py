@@ -257,3 +257,12 @@ def test_a_wrong_parameter_is_told_without_its_value() -> None:
     with pytest.raises(InputError) as caught:
         read_new_source("http://x.example/", "api.json", {"title": "t", "params": {"key": ["hush"]}})
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.timeout(60)
+async def test_an_expression_that_would_take_for_ever_is_an_error(origin: Origin) -> None:
+    url = origin.route("/api", body=b'[{"id": 1}]', content_type="application/json")
+    async with Errands(origin, "api.json", url, {"items": "[].[@, @][]" * 60, "id": "id"}) as runs:
+        error = await runs.failure()
+        assert told(error) == (FailureKind.CHANGED_STRUCTURE, None)
+        assert "steps" in str(error)

@@ -1,15 +1,17 @@
 """Pages as sources: by selectors, by their own feed, with the site's consent, and loud when they change."""
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headwater.collect.adding import read_new_source
 from headwater.collect.surroundings import make_fetcher
 from headwater.collectors.base import Errand, Harvest, read_config
-from headwater.collectors.github_trending import TrendingCollector, TrendingConfig, trending_url
+from headwater.collectors.github_trending import TrendingCollector, trending_url
 from headwater.collectors.scraper import ScraperCollector, ScraperConfig
 from headwater.config import load_settings
 from headwater.errors import FailureKind, InputError, VisitError
@@ -203,9 +205,76 @@ async def test_trending_is_asked_for_with_language_and_time(origin: Origin, fetc
 
 
 def test_trending_addresses() -> None:
-    plain = TrendingConfig()
     for url in ("https://github.com/trending", "https://github.com/trending/rust?since=monthly"):
-        assert trending_url(url, plain) == url
-    assert trending_url("https://github.com", plain) == "https://github.com/trending"
-    changed = trending_url("https://github.com/trending/rust?since=daily", TrendingConfig(language="Go"))
-    assert changed == "https://github.com/trending/go?since=daily"
+        assert trending_url(url, {}) == url
+    assert trending_url("https://github.com", {}) == "https://github.com/trending"
+    changed = trending_url("https://github.com/trending/rust?since=daily", {"language": "Go"})
+    assert changed == "https://github.com/trending/go"
+
+
+@pytest.mark.parametrize(
+    ("url", "config", "address", "completed"),
+    [
+        (None, {}, "https://github.com/trending", {}),
+        (
+            None,
+            {"language": "C++", "since": "weekly", "spoken_language": "zh"},
+            "https://github.com/trending/c++?since=weekly&spoken_language_code=zh",
+            {"language": "C++", "since": "weekly", "spoken_language": "zh"},
+        ),
+        (
+            "github.com/trending/c%2B%2B?spoken_language_code=zh&since=weekly",
+            {},
+            "https://github.com/trending/c++?since=weekly&spoken_language_code=zh",
+            {"language": "c++", "since": "weekly", "spoken_language": "zh"},
+        ),
+    ],
+)
+def test_a_trending_page_is_the_same_source_by_address_and_by_config(
+    url: str | None, config: dict[str, str], address: str, completed: dict[str, str]
+) -> None:
+    wanted = read_new_source(url, "github_trending", config)
+    assert (wanted.url, wanted.config) == (address, completed)
+    assert read_new_source(wanted.url, None, wanted.config) == wanted, "its address tells the type"
+
+
+async def test_robots_are_asked_for_once_a_day_by_all_processes_together(
+    origin: Origin, fetcher: Fetcher, tmp_path: Path
+) -> None:
+    origin.route("/robots.txt", body="User-agent: *\nDisallow: /private\n", content_type="text/plain")
+    origin.route("/", html("<ul><li><a href=/1>one</a></ul>", etag='"1"'))
+    page = Visitor(fetcher, origin.url("/"), **SELECTORS)
+    await page.visit()
+    settings = load_settings(
+        directory=tmp_path,
+        environment={"HEADWATER_ALLOW_HOSTS": "127.0.0.1", "HEADWATER_HOST_SPACING_SECONDS": "0"},
+    )
+    async with make_fetcher(settings) as another_process:
+        page.fetcher = another_process
+        await page.visit()
+        assert [request.path for request in origin.requests] == ["/robots.txt", "/", "/"]
+        assert not (await another_process.robots.rules(origin.url("").rstrip("/"))).allows("/private")
+    async with make_fetcher(settings) as the_next_day:
+        page.fetcher = the_next_day
+        page.memory = (page.memory or b"").replace(b'"asked_at":', b'"asked_at":-')
+        await page.visit()
+        await page.visit()
+    assert [request.path for request in origin.requests[3:]] == ["/robots.txt", "/", "/"]
+
+
+@pytest.mark.parametrize(
+    ("selector", "is_wrong"),
+    [
+        ("div:has(a)", False),
+        ("div:has( > a, h2 )", False),
+        ("div:has(> h2 > a) p", False),
+        ("div:has(a[title~='a b'])", False),
+        ("div:has(div a)", True),
+        ("div:has(div:has(a))", True),
+        ("div:has(h2 ~ a)", True),
+        ("div:HAS(:not(p) a)", True),
+    ],
+)
+def test_a_selector_that_may_take_for_ever_is_refused(selector: str, is_wrong: bool) -> None:
+    with pytest.raises(InputError, match="one thing") if is_wrong else nullcontext():
+        read_config(ScraperConfig, {"item": selector}, "web.scraper")

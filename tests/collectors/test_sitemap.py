@@ -107,6 +107,35 @@ async def test_the_first_visit_takes_the_newest_and_the_rest_as_seen(pages: Orig
     assert await visitor.news() == []
 
 
+async def test_the_secrets_of_a_source_go_to_its_own_origin_alone(pages: Origin, tmp_path: Path) -> None:
+    with Origin() as elsewhere:
+        elsewhere.otherwise(Answer(b"<title>A page</title>", content_type="text/html"))
+        elsewhere.route("/robots.txt", status=404)
+        child = elsewhere.route("/child.xml", body=urlset(elsewhere.url("/theirs"), pages.url("/ours")))
+        visitor = Visitor(
+            tmp_path,
+            pages.route("/map.xml", body=index(child)),
+            headers={"X-Key": "k3y"},
+            cookies={"session": "c00kie"},
+            bearer_token="t0ken",
+        )
+        assert await visitor.news() == ["ours", "theirs"]
+        assert {request.path for request in elsewhere.requests} >= {"/child.xml", "/theirs"}
+        for request in elsewhere.requests:
+            assert not {"x-key", "cookie", "authorization"} & set(request.headers), request.path
+        (ours,) = pages.received("/ours")
+        assert (ours.headers["x-key"], ours.headers["authorization"]) == ("k3y", "Bearer t0ken")
+
+
+@pytest.mark.timeout(10)
+def test_patterns_take_no_time_whatever_a_site_makes_up() -> None:
+    wanted = sitemap_survey.Wishes(include=("a*a*a*a*a*b",), exclude=("/x*/y",)).filter()
+    assert not any(wanted(f"https://e.org/{'a' * 4_000}") for _ in range(100))
+    assert wanted("https://e.org/aaaaab")
+    assert not wanted("https://e.org/aaaaab/x/1/y")
+    assert not wanted(f"https://e.org/{'a' * 10_000}b")  # no address is as long as that
+
+
 async def test_modes_and_patterns(pages: Origin, tmp_path: Path) -> None:
     first = urlset(pages.url("/blog/a"), pages.url("/shop/b"))
     later = urlset(

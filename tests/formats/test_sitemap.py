@@ -99,7 +99,11 @@ def test_extensions_say_what_the_page_is_called() -> None:
         (b"<urlset><url><loc>https://e.org/1</loc></url>", True),
         (b"<urlset><url><loc>https://e.org/1</loc></url></urlset>", False),
         (b"<urlset><url><loc>https://e.org/1</loc></url><url><x></url></urlset>\n", False),
-        (gzip.compress(b"<urlset><url><loc>https://e.org/1</loc></url></urlset>" * 99)[:-20], True),
+        pytest.param(
+            gzip.compress(b"<urlset><url><loc>https://e.org/1</loc></url></urlset>" * 99)[:-20],
+            True,
+            id="gzip",
+        ),
     ],
 )
 def test_what_was_delivered_in_part_is_known_from_what_is_damaged(data: bytes, cut_off: bool) -> None:
@@ -144,6 +148,20 @@ def test_bombs() -> None:
     )
     assert sum(map(len, locs(document.encode()))) < 1000
     assert read_sitemap(gzip.compress(b"<urlset>" + b" " * 200_000_000)).truncated
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "before", [b"<!---->", b"<!-- a -->\n", b"<?x?>", b"<!DOCTYPE a []>", b" ", b"<!DOCTYPE a ["]
+)
+def test_what_stands_before_the_root_is_read_in_one_pass(before: bytes) -> None:
+    with pytest.raises(ParseError):
+        read_sitemap(b"<?xml version='1.0'?>" + before * 3_000 + b" text")
+
+
+def test_quotes_in_a_doctype_may_hold_its_end() -> None:
+    document = b"""<!DOCTYPE x [<!ENTITY a ']> <b>'>]><urlset><url><loc>https://e.org/</loc></url></urlset>"""
+    assert locs(document) == ["https://e.org/"]
 
 
 def test_external_entities_are_left_out() -> None:

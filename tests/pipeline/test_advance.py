@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.pipeline.advance import (
+    LONGEST_ASKED_SECONDS,
     LONGEST_RETRY_SECONDS,
     cancelled,
     decide,
@@ -102,3 +103,13 @@ def test_waits_grow_and_are_bounded(attempts: int, seed: int) -> None:
     wait = retry_seconds(attempts, Random(seed))
     assert 1.0 <= wait <= 1.25 * LONGEST_RETRY_SECONDS
     assert retry_seconds(attempts + 2, Random(seed)) >= wait
+
+
+@given(run=claimed_runs(), asked=st.floats(0, 1e9), seed=st.integers(0, 9))
+def test_a_service_is_left_alone_for_as_long_as_it_asks(run: ClaimedRun, asked: float, seed: int) -> None:
+    busy = PassingStepError("busy")
+    busy.retry_after_seconds = asked
+    end = decide(run, busy, NOW, Random(seed))
+    if end.due_at is not None and not end.keeps_lease and end.completed_at is None and end.index == run.index:
+        assert end.due_at >= NOW + min(asked, LONGEST_ASKED_SECONDS)
+        assert end.due_at <= NOW + max(LONGEST_ASKED_SECONDS, 1.25 * LONGEST_RETRY_SECONDS)

@@ -107,4 +107,6 @@ def test_templates_are_kept_found_changed_and_removed(store: Store) -> None:
         assert list_templates(connection) == [changed]
         with pytest.raises(NotFoundError):
             find_template(connection, "other")
+        with pytest.raises(NotFoundError, match="99999999999999999999"):
+            find_template(connection, "99999999999999999999")
     make_items(store, 1)

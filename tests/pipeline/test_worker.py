@@ -13,6 +13,7 @@ from headwater.pipeline import advance as advance_module
 from headwater.pipeline import worker as worker_module
 from headwater.pipeline.advance import Workbench, advance
 from headwater.pipeline.worker import Worker
+from headwater.store import clock as clock_module
 from headwater.store.database import Store
 from headwater.store.starting import cancel, rerun, retry, start_runs
 from headwater.store.tables import items, pipeline_executions
@@ -276,3 +277,19 @@ async def test_a_worker_whose_lease_has_passed_on_changes_nothing(
             )
         await until(lambda: not worker.in_hand)
     assert read_run(store, run_id).steps[0].status == "running", "it is somebody else's now"
+
+
+async def test_the_databases_clock_decides_how_long_a_lease_lasts(
+    store: Store, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a worker whose own clock is ahead would take every run out of the hands of the others."""
+    ahead = 0.0 if store.is_sqlite else 3_600.0
+    monkeypatch.setattr(clock_module, "database_time", lambda connection: time.time() + ahead)
+    [run_id] = make_runs(store, 1, step("note_test", seconds=600))
+    async with working(worker):
+        await until(lambda: read_run(store, run_id).status == "running")
+        with store.writing() as connection:
+            lease_until = connection.execute(select(pipeline_executions.c.lease_until)).scalar_one()
+            cancel(connection, run_id, time.time() + ahead)
+        await until_ended(store, run_id)
+    assert lease_until == pytest.approx(time.time() + ahead, abs=60)

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from headwater.model import Observation
-from headwater.schedule import kernel, layout
-from headwater.schedule.adaptive import AdaptivePolicy, sum_day
+from headwater.schedule import layout
+from headwater.schedule.adaptive import AdaptivePolicy
 from headwater.schedule.interval import IntervalPolicy
 from tests.driving import Drive, drive
 from tests.histories import DAY, MONDAY, at_hour, even, hourly, merged
@@ -153,13 +153,3 @@ def test_plans_are_made_at_every_hour_and_price(per_day: float) -> None:
         now = MONDAY + quarter * 900 + 451.7
         for price in (0.1, 10.0, 1e3, 2e4, 1e5, 1e6, 1e8):
             assert AdaptivePolicy(price).plan(state, now, Random(1)).next_at > now
-
-
-def test_the_day_is_summed_alike_in_production_and_when_compiled() -> None:
-    rng = Random(5)
-    vector = [0.0] * layout.SIZE
-    for bin_ in range(layout.DAY, layout.DAY + layout.DAY_BINS):
-        vector[bin_] = float(rng.randrange(60_000))
-    sums = [0.0] * kernel.SUMS_SIZE
-    kernel.sum_day(vector, sums)
-    assert sum_day(vector) == sums

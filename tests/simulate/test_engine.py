@@ -82,7 +82,7 @@ def test_an_unknown_policy_is_named() -> None:
 
 _SCRIPT = """
 import json
-from headwater.simulate.compiled import is_compiled
+from headwater.schedule.compiled import is_compiled
 from headwater.simulate.engine import POLICIES, Conditions, replay_trace
 from tests.simulate.test_engine import make_trace
 results = {

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, delete
 from headwater.errors import InputError, NotFoundError
 from headwater.model import Item
 from headwater.store.cursors import (
-    CursorFilter,
     Page,
     acknowledge,
     count_before,
@@ -25,6 +24,8 @@ from headwater.store.cursors import (
 from headwater.store.database import Store
 from headwater.store.items import ChangeKind, ItemChange, write_items
 from headwater.store.positions import _SPAN, _unfolded, last_settled_position
+from headwater.store.search import index_all
+from headwater.store.selection import Selection
 from headwater.store.sources import add_source
 from headwater.store.tables import items
 from tests.clock import NOON
@@ -133,22 +134,40 @@ def test_filters(reader: Reader) -> None:
         wet, dry = change("new", "Rain"), change("new", "Sun", content="100% DRY")
         write_items(connection, [(two, (wet, dry), NOON)])
         write_items(connection, [(one, (change("new", "Snow", summary="and rain"),), NOON)])
+    index_all(reader.store, NOON)
     for name, wanted, expected in (
-        ("source", CursorFilter(source_id=one), ["Snow"]),
-        ("folder", CursorFilter(folder="news"), ["Rain", "Sun"]),
-        ("type", CursorFilter(type="web.sitemap"), []),
-        ("query", CursorFilter(query="RAIN"), ["Rain", "Snow"]),
-        ("percent", CursorFilter(query="0% d"), ["Sun"]),
-        ("both", CursorFilter(query="rain", folder="news"), ["Rain"]),
+        ("source", Selection(source_ids=(one,)), ["Snow"]),
+        ("folder", Selection(folders=("news",)), ["Rain", "Sun"]),
+        ("type", Selection(types=("web.sitemap",)), []),
+        ("search", Selection(search="RAIN"), ["Rain", "Snow"]),
+        ("phrase", Selection(search='"100 dry"'), ["Sun"]),
+        ("both", Selection(search="rain", folders=("news",)), ["Rain"]),
     ):
-        reader.create(name, filter=wanted)
+        reader.create(name, selection=wanted)
         assert reader.titles(name) == expected, name
         reader.acknowledge(name, reader.page(name).position)
         with reader.store.reading() as connection:
             behind = get_cursor(connection, name).position
             assert behind == last_settled_position(connection), "what was left out is behind it too"
     with pytest.raises(NotFoundError):
-        reader.create("none", filter=CursorFilter(source_id=99))
+        reader.create("none", selection=Selection(source_ids=(99,)))
+    with pytest.raises(InputError, match="nothing to look for"):
+        reader.create("none", selection=Selection(search="-"))
+
+
+def test_a_search_waits_for_what_is_not_in_the_index_yet(reader: Reader) -> None:
+    """Or what is stored between two rounds of indexing would be passed over for good."""
+    reader.create("rain", selection=Selection(search="rain"))
+    reader.create("all")
+    reader.write("Rain today", "Sun")
+    index_all(reader.store, NOON)
+    reader.write("Snow", "Rain tomorrow")
+    assert reader.titles("all") == ["Rain today", "Sun", "Snow", "Rain tomorrow"]
+    page = reader.page("rain")
+    assert [placed.item.title for placed in page.items] == ["Rain today"]
+    reader.acknowledge("rain", page.position)
+    index_all(reader.store, NOON)
+    assert reader.titles("rain") == ["Rain tomorrow"]
 
 
 def test_changes_come_up_again_for_those_who_want_them(reader: Reader) -> None:

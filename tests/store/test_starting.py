@@ -10,6 +10,7 @@ from headwater.model import Item, Plan
 from headwater.store.database import Store
 from headwater.store.items import ItemChange
 from headwater.store.queue import settle
+from headwater.store.selection import Selection
 from headwater.store.starting import (
     RunQuery,
     cancel,
@@ -144,7 +145,7 @@ def test_runs_are_found_by_every_condition(store: Store) -> None:
         assert find_run_ids(connection, RunQuery(run_ids=[2, 3], status="skipped")) == [2]
         assert [run.id for run in list_runs(connection, RunQuery(), limit=2)] == [3, 2]
         assert [run.id for run in list_runs(connection, RunQuery(), after_id=1)] == [2, 3]
-        assert find_item_ids(connection, None, source_id=2) == elsewhere
+        assert find_item_ids(connection, None, Selection(source_ids=(2,))) == elsewhere
         with pytest.raises(NotFoundError, match="99"):
             find_item_ids(connection, [1, 99])
 

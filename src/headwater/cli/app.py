@@ -12,11 +12,13 @@ import typer
 
 from headwater import __version__
 from headwater.cli import (
+    backup,
     collect,
     config,
     cursor,
     demo,
     digest,
+    doctor,
     feeds,
     items,
     key,
@@ -69,7 +71,7 @@ app.command("discover", help=t("Find the feeds of a page."))(feeds.discover)
 app.command("scrape", help=t("Propose selectors for the items of a page and save it as a source."))(
     scrape.scrape
 )
-app.command("import", help=t("Add every feed of an OPML file."))(feeds.import_)
+app.command("import", help=t("Add every feed of an OPML file or of another reader's export."))(feeds.import_)
 app.command("export", help=t("Write all sources as an OPML file."))(feeds.export)
 app.command("explain", help=t("Say when a source is visited next, and why."))(simulate.explain)
 app.command(
@@ -84,6 +86,12 @@ app.command("serve", help=t("Run the collector and the dashboard in one process.
 app.command("config", help=t("Show every setting, its value and where it came from."))(config.config)
 app.command("plugins", help=t("List what other packages add to Headwater, and what is wrong with it."))(
     plugins.plugins
+)
+app.command("doctor", help=t("Look whether all is well, and say what to do where it is not."))(doctor.doctor)
+app.command("backup", help=t("Write the whole database to a file, while it is in use or not."))(backup.backup)
+app.command("restore", help=t("Fill the database with what is in a backup."))(backup.restore)
+app.command("migrate-to", help=t("Move everything to another database, such as SQLite to PostgreSQL."))(
+    backup.migrate_to
 )
 app.command("demo", help=t("Try Headwater with a built-in publisher; needs no internet."))(demo.demo)
 

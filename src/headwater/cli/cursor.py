@@ -9,6 +9,7 @@ import typer
 
 from headwater.cli.items import item_as_json
 from headwater.cli.output import BIGGEST, Json, escaped, from_now, iso, print_json, print_table, say
+from headwater.cli.selection import Folders, Search, Sources, Types, read_selection
 from headwater.cli.session import Session
 from headwater.language import translate as t
 
@@ -26,33 +27,23 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help=t("The cursor's name."
 def create(
     context: typer.Context,
     name: Name,
-    source: Annotated[
-        int | None, typer.Option(metavar="ID", max=BIGGEST, help=t("Only this source's."))
-    ] = None,
-    folder: Annotated[str | None, typer.Option(help=t("Only of sources in this folder."))] = None,
-    type_name: Annotated[str | None, typer.Option("--type", help=t("Only of sources of this type."))] = None,
-    query: Annotated[
-        str | None, typer.Option(help=t("Only items in whose title, summary or content this occurs."))
-    ] = None,
+    source: Sources = None,
+    folder: Folders = None,
+    type_name: Types = None,
+    search: Search = None,
     changes: Annotated[bool, typer.Option("--changes", help=t("Changed items come up again."))] = False,
     from_now_on: Annotated[
         bool, typer.Option("--from-now", help=t("Leave out what is stored already."))
     ] = False,
     json: Json = False,
 ) -> None:
-    from headwater.collectors.types import find_type
-    from headwater.store.cursors import CursorFilter, create_cursor
+    from headwater.store.cursors import create_cursor
 
     session: Session = context.obj
-    wanted = CursorFilter(
-        source_id=source,
-        folder=folder,
-        type=None if type_name is None else find_type(type_name).name,
-        query=query or None,
-    )
+    wanted = read_selection(source, folder, type_name, search)
     with session.open_store() as store, store.writing() as connection:
         made = create_cursor(
-            connection, name, now=time.time(), filter=wanted, with_changes=changes, from_now=from_now_on
+            connection, name, now=time.time(), selection=wanted, with_changes=changes, from_now=from_now_on
         )
     if json:
         print_json(_as_json(made))
@@ -63,6 +54,7 @@ def create(
 @app.command("list", help=t("List all cursors."))
 def list_(context: typer.Context, json: Json = False) -> None:
     from headwater.store.cursors import count_before, list_cursors
+    from headwater.store.selection import to_json
 
     session: Session = context.obj
     with session.open_store() as store, store.reading() as connection:
@@ -78,7 +70,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
                 cursor.position,
                 waiting,
                 from_now(cursor.acknowledged_at),
-                ", ".join(f"{key}={value}" for key, value in _filter(cursor).items()),
+                ", ".join(f"{key}={value}" for key, value in to_json(cursor.selection).items()),
             )
             for cursor, waiting in found
         ),
@@ -97,9 +89,11 @@ def read(
     json: Annotated[bool, typer.Option("--json", help=t("Print JSON, one item a line."))] = False,
 ) -> None:
     from headwater.store.cursors import acknowledge, read_cursor
+    from headwater.store.search import index_all
 
     session: Session = context.obj
     with session.open_store() as store:
+        index_all(store, time.time())
         with store.reading() as connection:
             page = read_cursor(connection, name, limit=limit)
         if json:
@@ -184,22 +178,13 @@ def _show_place(cursor: "Cursor", json: bool) -> None:
 
 
 def _as_json(cursor: "Cursor") -> dict[str, Any]:
+    from headwater.store.selection import to_json
+
     return {
         "name": cursor.name,
         "position": cursor.position,
         "with_changes": cursor.with_changes,
-        "filter": _filter(cursor),
+        "selection": to_json(cursor.selection),
         "created_at": iso(cursor.created_at),
         "acknowledged_at": iso(cursor.acknowledged_at),
     }
-
-
-def _filter(cursor: "Cursor") -> dict[str, Any]:
-    wanted = cursor.filter
-    values = {
-        "source_id": wanted.source_id,
-        "folder": wanted.folder,
-        "type": wanted.type,
-        "query": wanted.query,
-    }
-    return {name: value for name, value in values.items() if value is not None}

@@ -43,9 +43,11 @@ def digest(
     json: Json = False,
 ) -> None:
     from headwater.store.cursors import acknowledge, read_cursor
+    from headwater.store.search import index_all
 
     session: Session = context.obj
     with session.open_store() as store:
+        index_all(store, time.time())
         with store.reading() as connection:
             page = read_cursor(connection, name, limit=limit)
         config = {"title": title, "format": "json" if json else format_.value, "introduction": introduction}
@@ -65,6 +67,7 @@ def digest(
 async def _summarize(session: Session, page: "Page", config: dict[str, object]) -> "StepResult":
     from headwater.collect.surroundings import make_fetcher
     from headwater.pipeline.steps.base import StepContext
+    from headwater.pipeline.steps.service import secrets_for_steps
     from headwater.pipeline.steps.summarize_feed import SummarizeFeed
 
     step = SummarizeFeed()
@@ -73,5 +76,13 @@ async def _summarize(session: Session, page: "Page", config: dict[str, object]) 
     items = [item_as_json(placed.item) for placed in page.items]
     with tempfile.TemporaryDirectory() as files:  # which this step has no use for
         async with make_fetcher(session.settings) as fetcher:
-            context = StepContext({}, {}, {"items": items}, f"digest-{page.position}", Path(files), fetcher)
+            context = StepContext(
+                content_item={},
+                previous_steps={},
+                runtime_config={"items": items},
+                idempotency_key=f"digest-{page.position}",
+                files=Path(files),
+                fetcher=fetcher,
+                secrets=secrets_for_steps(session.settings.secrets),
+            )
             return await step.run(context, read)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,15 @@ from headwater.wording import NOTHING
 if TYPE_CHECKING:
     from headwater.config import Settings
     from headwater.formats.feed import Feed
+
+
+class ImportFrom(StrEnum):
+    FRESHRSS = "freshrss"
+    MINIFLUX = "miniflux"
+    TT_RSS = "tt-rss"
+    READER = "reader"
+    OPML = "opml"
+    CSV = "csv"
 
 
 def parse(
@@ -117,22 +127,35 @@ def discover(
 def import_(
     context: typer.Context,
     file: Annotated[
-        str, typer.Argument(metavar="FILE.opml", help=t("An OPML file, or - for standard input."))
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help=t("An OPML file or another reader's export or database; - for standard input."),
+        ),
     ],
+    program: Annotated[
+        ImportFrom | None, typer.Option("--from", help=t("Whose file it is; it shows by itself."))
+    ] = None,
     json: Json = False,
 ) -> None:
-    from headwater.collect.lists import import_opml
+    from headwater.collect.importing.reading import read_export
+    from headwater.collect.lists import import_export
     from headwater.store.clock import measured_clock
 
     session: Session = context.obj
     data = _read(file)
+    with _naming(file):
+        exported = read_export(
+            None if file == "-" else Path(file), data, None if program is None else program.value
+        )
     with (
+        contextlib.closing(exported),
         _naming(file),
         session.open_store() as store,
         progress_bar(t("Importing"), quiet=json) as advance,
     ):
-        report = import_opml(
-            store, data, measured_clock(store)(), lambda done, total: advance(done, total, "")
+        report = import_export(
+            store, exported, measured_clock(store)(), lambda done, total: advance(done, total, "")
         )
     counts = Counter(entry.outcome for entry in report)
     if json:
@@ -146,6 +169,8 @@ def import_(
             added=counts["added"], known=counts["known"], rejected=counts["rejected"]
         )
     )
+    if seen := sum(entry.seen for entry in report):
+        say(t("{count} entries that were read there will not come back as new").format(count=seen))
 
 
 def export(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headwater.cli.output import Json, iso, print_json, print_table, progress_bar, say
+from headwater.cli.selection import Folders, Search, Sources, Types, read_selection
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
@@ -14,23 +15,10 @@ from headwater.wording import NOTHING
 
 if TYPE_CHECKING:
     from headwater.store.outlets import Outlet
-    from headwater.store.selection import Selection
 
 app = typer.Typer(no_args_is_help=True, help=t("Publish what was collected as feeds of your own."))
 
 Name = Annotated[str, typer.Argument(help=t("The outlet's name, as it stands in its address."))]
-Sources = Annotated[
-    list[int] | None, typer.Option("--source", metavar="ID", help=t("Items of this source; may be repeated."))
-]
-Folders = Annotated[
-    list[str] | None, typer.Option("--folder", help=t("Items of sources in this folder; may be repeated."))
-]
-Types = Annotated[
-    list[str] | None, typer.Option("--type", help=t("Items of sources of this type; may be repeated."))
-]
-Search = Annotated[
-    str | None, typer.Option("--search", help=t('Items with these words; "a phrase", begin* and -not work.'))
-]
 ByPipelines = Annotated[
     bool, typer.Option("--by-pipelines", help=t("Only items that a pipeline has published to this outlet."))
 ]
@@ -64,7 +52,7 @@ def add(
     outlet = Outlet(
         name,
         title or name,
-        _selection(name, source, folder, type_name, search, by_pipelines),
+        read_selection(source, folder, type_name, search, outlet=name if by_pipelines else None),
         description,
         limit or 50,
         hub,
@@ -100,7 +88,7 @@ def edit(
     from headwater.store.selection import EVERYTHING
 
     session: Session = context.obj
-    selection = _selection(name, source, folder, type_name, search, by_pipelines)
+    selection = read_selection(source, folder, type_name, search, outlet=name if by_pipelines else None)
     changes: dict[str, Any] = {
         "title": title,
         "description": description,
@@ -161,7 +149,9 @@ def publish(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help=t("The outlets to write; all when left out.")),
+        typer.Argument(
+            metavar="[NAME]...", help=t("The outlets to write; all that are not private when left out.")
+        ),
     ] = None,
     directory: Annotated[Path, typer.Option(help=t("Where the files go."))] = Path("outlets"),
     formats: Annotated[
@@ -188,7 +178,8 @@ def publish(
     with session.open_store() as store:
         index_all(store, time.time())
         with store.reading() as connection:
-            chosen = names or [outlet.name for outlet in list_outlets(connection)]
+            # A private one is not put where everybody reads without being asked for.
+            chosen = names or [outlet.name for outlet in list_outlets(connection) if outlet.token is None]
         with progress_bar(t("Publishing"), quiet=json) as advance:
             for number, name in enumerate(chosen):
                 advance(number, len(chosen), name)
@@ -224,23 +215,3 @@ def _path(outlet: "Outlet", format: str = "rss") -> str:
     from headwater.outlets import path_of
 
     return f"/outlets/{path_of(outlet.name, format)}" + (f"?token={outlet.token}" if outlet.token else "")
-
-
-def _selection(
-    name: str,
-    source: list[int] | None,
-    folder: list[str] | None,
-    type_name: list[str] | None,
-    search: str | None,
-    by_pipelines: bool,
-) -> "Selection":
-    from headwater.collectors.types import find_type
-    from headwater.store.selection import Selection
-
-    return Selection(
-        source_ids=tuple(source or ()),
-        folders=tuple(folder or ()),
-        types=tuple(find_type(each).name for each in type_name or ()),
-        search=search,
-        outlet=name if by_pipelines else None,
-    )

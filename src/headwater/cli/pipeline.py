@@ -1,14 +1,13 @@
 """`headwater pipeline …`: what is done with new items."""
 
-import sys
 import time
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
+from headwater.cli.files import read_text
 from headwater.cli.output import BIGGEST, Json, iso, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
@@ -164,13 +163,7 @@ def _read_template(session: Session, file: str) -> "NewTemplate":
     from headwater.pipeline.templates import read_template
 
     session.settings  # noqa: B018 - from here on, messages are in the user's language
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError("cannot read {path}: {problem}", path=file, problem=error.strerror) from None
-    except UnicodeDecodeError:
-        raise InputError("cannot read {path}: {problem}", path=file, problem="not UTF-8") from None
-    return read_template(_parse(text, file))
+    return read_template(_parse(read_text(file), file))
 
 
 def _parse(text: str, file: str) -> Any:

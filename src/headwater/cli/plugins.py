@@ -5,7 +5,7 @@ from headwater.language import translate as t
 
 
 def plugins(json: Json = False) -> None:
-    rows = _rows()
+    rows = plugin_rows()
     if json:
         print_json(rows)
         return
@@ -17,12 +17,11 @@ def plugins(json: Json = False) -> None:
     )
 
 
-def _rows() -> list[dict[str, str | None]]:
+def plugin_rows() -> list[dict[str, str | None]]:
     from headwater.collectors.types import disabled_types, source_types
-    from headwater.pipeline.steps.base import Step
-    from headwater.plugins import STEPS, load_plugins
+    from headwater.pipeline.registry import step_plugins
 
-    steps = load_plugins(STEPS, Step)
+    steps = step_plugins()
     found = [
         *(("collector", kind.name, kind.package, None) for kind in source_types() if kind.package),
         *(("collector", each.name, each.package, each.problem.render()) for each in disabled_types()),

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import orjson
 import typer
 
+from headwater.cli.files import read_text
 from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, progress_bar, say
+from headwater.cli.selection import Folders, Search, Sources, Types, read_selection
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
@@ -125,26 +127,39 @@ def start(
         list[int] | None,
         typer.Argument(metavar="ITEM…", max=BIGGEST, help=t("The items' numbers, as listed.")),
     ] = None,
-    source: OfSource = None,
+    source: Sources = None,
+    folder: Folders = None,
+    type_name: Types = None,
+    search: Search = None,
     all_: Annotated[bool, typer.Option("--all", help=t("For every item that is stored."))] = False,
     force: Annotated[bool, typer.Option("--force", help=t("Also where there was a run already."))] = False,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", help=t("A key of the runtime config, as KEY=VALUE (VALUE may be JSON).")),
+        typer.Option(
+            "--set",
+            help=t(
+                "A key of the runtime config, as KEY=VALUE; VALUE may be JSON, or @FILE (@-: the standard input)."
+            ),
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
+    from headwater.store.search import index_all
+    from headwater.store.selection import EVERYTHING
     from headwater.store.starting import find_item_ids, start_runs
     from headwater.store.templates import find_template
 
-    if bool(item_ids) + (source is not None) + all_ != 1:
-        raise InputError("say for which items: their numbers, --source or --all")
+    selection = read_selection(source, folder, type_name, search)
+    if bool(item_ids) + (selection != EVERYTHING) + all_ != 1:
+        raise InputError("say for which items: their numbers, --source, --folder, --type, --search or --all")
     session: Session = context.obj
     runtime_config = _read_runtime(setting or [])
     with session.open_store() as store:
+        if selection.search is not None:
+            index_all(store, time.time())
         with store.reading() as connection:
             its_template = find_template(connection, template)
-            wanted = find_item_ids(connection, item_ids or None, source_id=source)
+            wanted = find_item_ids(connection, item_ids or None, selection)
         started: list[int] = []
 
         def start_some(connection: "Connection", part: list[int]) -> None:
@@ -153,7 +168,7 @@ def start(
                     connection,
                     its_template,
                     part,
-                    time.time(),
+                    _now(connection),
                     runtime_config=runtime_config,
                     forced=force,
                 )
@@ -184,7 +199,7 @@ def rerun(
     _for_each(
         context.obj,
         wanted,
-        lambda connection, run_id: rerun_one(connection, run_id, first - 1, time.time()),
+        lambda connection, run_id: rerun_one(connection, run_id, first - 1, _now(connection)),
         t("Repeating"),
         lambda count: message.format(count=count, number=first),
         json=json,
@@ -207,7 +222,7 @@ def retry(
     _for_each(
         context.obj,
         (run_ids, "failed" if failed else None, template, source, hours),
-        lambda connection, run_id: retry_one(connection, run_id, time.time()),
+        lambda connection, run_id: retry_one(connection, run_id, _now(connection)),
         t("Retrying"),
         lambda count: message.format(count=count),
         json=json,
@@ -226,7 +241,7 @@ def cancel(
     from headwater.store.starting import cancel as cancel_one
 
     def cancel_it(connection: "Connection", run_id: int) -> None:
-        cancel_one(connection, run_id, time.time())
+        cancel_one(connection, run_id, _now(connection))
 
     message = t("cancelled {count} runs")
     _for_each(
@@ -311,8 +326,15 @@ def _query(
         status=status,
         template_id=None if template is None else find_template(connection, template).id,
         source_id=source_id,
-        since_at=None if hours is None else time.time() - 3_600 * hours,
+        since_at=None if hours is None else _now(connection) - 3_600 * hours,
     )
+
+
+def _now(connection: "Connection") -> float:
+    """By the database's clock, as the workers' leases and waits are."""
+    from headwater.store.clock import database_time
+
+    return database_time(connection)
 
 
 def _read_runtime(assignments: list[str]) -> dict[str, Any]:
@@ -321,6 +343,8 @@ def _read_runtime(assignments: list[str]) -> dict[str, Any]:
         key, equals, value = assignment.partition("=")
         if not equals:
             raise InputError("--set {text} is not KEY=VALUE", text=assignment)
+        if value.startswith("@"):
+            value = read_text(value[1:])
         try:
             config[key.strip()] = orjson.loads(value)
         except orjson.JSONDecodeError:

@@ -3,13 +3,14 @@
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sqlalchemy import Connection
 
 from headwater.collect.decide import candidates
+from headwater.collect.discovery import discover
 from headwater.collect.surroundings import Surroundings
 from headwater.collect.trust import heed_push
 from headwater.collect.visit import successful_settlement, too_slow
@@ -22,7 +23,7 @@ from headwater.collectors.types import (
     find_type,
     recognise_type,
 )
-from headwater.errors import HeadwaterError, InputError, ParseError, VisitError
+from headwater.errors import FailureKind, HeadwaterError, InputError, ParseError, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.model import Source
 from headwater.store.bulk import storable
@@ -103,6 +104,21 @@ async def add_and_visit(wanted: NewSource, world: Surroundings) -> Source:
         return settlement.after
 
     return await world.store.write(store)
+
+
+async def add_what_is_there(wanted: NewSource, world: Surroundings) -> Source:
+    """The same for what may be a page's address: where it is no feed, the first feed that it names is added."""
+    try:
+        return await add_and_visit(wanted, world)
+    except VisitError as error:
+        if error.kind is not FailureKind.NOT_A_FEED or wanted.type.name != "rss.feed":
+            raise
+    try:
+        async with asyncio.timeout(world.timeout_seconds):
+            best, *_ = await discover(wanted.url, world.fetcher)
+    except TimeoutError:
+        raise too_slow(world.timeout_seconds) from None
+    return await add_and_visit(replace(wanted, url=best.url), world)
 
 
 def add_unvisited(connection: Connection, wanted: NewSource, now: float) -> Source:

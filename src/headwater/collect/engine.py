@@ -11,6 +11,7 @@ import contextlib
 import logging
 import math
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Self, TypeVar
 
+from headwater.collect.indexing import Indexer
 from headwater.collect.lanes import Lanes
 from headwater.collect.logbook import Logbook
 from headwater.collect.outage import NETWORK_KINDS, Weather
@@ -30,6 +32,7 @@ from headwater.collect.visit import failed_settlement, internal_failure, visit
 from headwater.config import Settings
 from headwater.errors import StoreError
 from headwater.model import Source
+from headwater.schedule.arithmetic import use_compiled
 from headwater.schedule.price import STEER_EVERY_SECONDS
 from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
@@ -48,6 +51,9 @@ MIN_LEASE_MARGIN_SECONDS = 5.0
 STOP_SECONDS = 30.0
 LOOK_SECONDS = 1.0
 MIN_SLEEP_SECONDS = 0.02
+# At this pace the plans' arithmetic is worth compiling: what that costs is earned back within the hour.
+COMPILE_AFTER_VISITS = 2_000
+COMPILE_WITHIN_SECONDS = 600.0
 
 T = TypeVar("T")
 
@@ -115,8 +121,11 @@ class Engine:
         self._listener = Listener(store, self.wake)
         self._upkeep = Upkeep(store, settings, self._clock, give_up=lambda: self._stopping)
         self._keeping_up: asyncio.Task[None] | None = None
+        self._indexer = Indexer(store, self._clock)
         self._progress = asyncio.Event()  # a visit has ended
         self._stopping_since: float | None = None
+        self._counted_since = time.monotonic()
+        self._compiling = False
 
     async def __aenter__(self) -> Self:
         await self._set_clock()
@@ -237,6 +246,7 @@ class Engine:
             give_up=lambda: self._stop_seconds_left() <= 0,
         )
         settling = asyncio.create_task(settler.run())
+        indexing = asyncio.create_task(self._indexer.run())
         working = asyncio.ensure_future(work())
         try:
             # If the settler dies, the database is gone for good: its error is the one to raise.
@@ -251,6 +261,10 @@ class Engine:
             left_over = await self._cut_off()
             await settler.finish()
             await settling
+            indexing.cancel()
+            await asyncio.wait((indexing,))
+            if not self._stopping:
+                await self._indexer.finish()
             if left_over:  # stopped at once, or by an error: their leases need not run out for that
                 with contextlib.suppress(StoreError):
                     await self._store.write(release, left_over)
@@ -268,7 +282,7 @@ class Engine:
     async def _steer(self) -> None:
         """Keep the fleet's price of a visit up to date; other workers may be faster."""
         now = self._clock()
-        if now - self._steered_at >= STEER_EVERY_SECONDS:
+        if abs(now - self._steered_at) >= STEER_EVERY_SECONDS:
             minutes = self._settings.freshness_minutes
             price = await self._patiently(
                 lambda: self._store.write(
@@ -395,12 +409,23 @@ class Engine:
 
     def _settled(self, settlement: Settlement) -> None:
         self.tally.add(settlement)
+        if settlement.visit.items_new:
+            self._indexer.note_news()
+        if self.tally.visits % COMPILE_AFTER_VISITS == 0:
+            self._compile_if_busy()
         if settlement.visit.error_kind in NETWORK_KINDS or self._outage_since is not None:
             self._wake.set()  # the weather may have changed
         if self._logbook is not None:
             self._logbook.note(settlement)
             self._logbook.sum_up(self.in_flight)
         self._on_settled(settlement)
+
+    def _compile_if_busy(self) -> None:
+        """Called after every so many visits: plan with compiled arithmetic once they come thick and fast."""
+        since, self._counted_since = self._counted_since, time.monotonic()
+        if not self._compiling and self._counted_since - since < COMPILE_WITHIN_SECONDS:
+            self._compiling = True
+            threading.Thread(target=use_compiled, name="compile", daemon=True).start()
 
     async def _sleep(self) -> None:
         """Until something is due, at the latest until the next tick, at once when woken.

@@ -8,11 +8,12 @@ event is logged and the state is begun anew: planning never stops a collection.
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 from typing import Any
 
 from headwater.errors import FailureKind, VisitError
-from headwater.model import Observation, Plan, Source, SourceStats, SourceStatus
+from headwater.model import Observation, Plan, Source, SourceStats, SourceStatus, changed_source
 from headwater.schedule.adaptive import AdaptivePolicy
 from headwater.schedule.backoff import Failure, find_status
 from headwater.schedule.cadence import (
@@ -25,7 +26,7 @@ from headwater.schedule.cadence import (
 )
 from headwater.schedule.compose import Limits, plan_next
 from headwater.schedule.interval import IntervalPolicy
-from headwater.schedule.layout import unpack_state
+from headwater.schedule.layout import is_state
 from headwater.schedule.policy import Policy
 
 log = logging.getLogger(__name__)
@@ -70,8 +71,7 @@ class Planner:
         """
         state, plan = self._plan(source, seen, None, history)
         stats = self._advance(source, seen, "", history, plan)
-        return replace(
-            source,
+        found.update(
             policy_state=state,
             next_fetch_at=plan.next_at,
             plan_reason=plan.reason,
@@ -81,8 +81,8 @@ class Planner:
             last_error=None,
             last_error_kind=None,
             stats=stats,
-            **found,
         )
+        return changed_source(source, found)
 
     def after_failure(self, source: Source, error: VisitError, at: float, *, ours: bool = False) -> Source:
         """The source after a visit that failed; `ours`: because our own network did."""
@@ -120,7 +120,7 @@ class Planner:
         if source.policy is None and name != "interval" and self._keeps_interval(source):
             name = "interval"
         if name == "adaptive":
-            return AdaptivePolicy(self.price_seconds)
+            return _adaptive(self.price_seconds)
         if name == "cadence":
             return CadencePolicy()
         return IntervalPolicy(self.interval_seconds(source))
@@ -170,19 +170,23 @@ class Planner:
         if not is_sound(stats):
             log.warning("source %s: its statistics are damaged and begin anew", source.id)
             stats = SourceStats()
-        recent = sorted([*history, *seen.item_times])[-RECENT_ENTRIES:]
         return advance_stats(
             stats,
             has_new_entries=bool(seen.item_times),
             error_message=error_message,
-            recent_times=lambda: recent,
+            recent_times=lambda: sorted([*history, *seen.item_times])[-RECENT_ENTRIES:],
             now=seen.at,
             planned_at=plan.next_at,
         )
 
 
+@lru_cache(8)
+def _adaptive(price_seconds: float) -> AdaptivePolicy:
+    return AdaptivePolicy(price_seconds)
+
+
 def _has_lost_state(policy: Policy, source: Source) -> bool:
     """Whether a policy must learn a source anew: its state is damaged, or another policy's."""
     if isinstance(policy, AdaptivePolicy):
-        return unpack_state(source.policy_state) is None
+        return not is_state(source.policy_state)
     return isinstance(policy, CadencePolicy) and unpack_stats(source.policy_state) is None

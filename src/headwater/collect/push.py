@@ -12,13 +12,13 @@ import asyncio
 import hashlib
 import hmac
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from sqlalchemy import Connection
 
-from headwater.collect.decide import Candidate, candidates, keys_of
+from headwater.collect.decide import Candidate, candidates, is_outdated, keys_of
 from headwater.collect.planning import Planner
 from headwater.collect.visit import successful_settlement
 from headwater.collectors.base import Harvest
@@ -29,7 +29,7 @@ from headwater.fetch.message import Request
 from headwater.formats.feed import to_item
 from headwater.model import Source
 from headwater.store.database import Store
-from headwater.store.items import known_keys, recent_times
+from headwater.store.items import Known, earlier_contents, known_keys, recent_times
 from headwater.store.push import (
     Subscription,
     change_subscription,
@@ -277,9 +277,33 @@ def _store_push(
     claimed = claim_sources(connection, [subscription.source_id], now=now, lease_until=now + 60.0)
     if not claimed:
         return False
-    settle(connection, [_pushed_settlement(connection, claimed[0], harvest, found, planner, now)])
-    count_push(connection, subscription.source_id, now)
+    source = claimed[0]
+    known = known_keys(connection, source.id, keys_of(found))
+    current = _without_outdated(connection, source.id, found, known)
+    settle(connection, [_pushed_settlement(connection, source, harvest, current, known, planner, now)])
+    count_push(connection, source.id, now)
+    if len(current) < len(found):
+        request_refresh(connection, [source.id], now)
     return True
+
+
+def _without_outdated(
+    connection: Connection, source_id: int, found: list[Candidate], known: Mapping[bytes, Known]
+) -> list[Candidate]:
+    """What hubs deliver late, or somebody delivers again, must not undo what came after it; a visit sees what holds."""
+    memories = {each.id_key: known[each.id_key] for each in found if each.id_key in known}
+    keys = [
+        memories[each.id_key].item_key
+        for each in found
+        if each.id_key in memories and memories[each.id_key].content_hash != each.content_hash
+    ]
+    earlier = earlier_contents(connection, source_id, keys)
+    return [
+        each
+        for each in found
+        if (memory := memories.get(each.id_key)) is None
+        or not is_outdated(each, memory, earlier.get(memory.item_key, ()))
+    ]
 
 
 def _pushed_settlement(
@@ -287,6 +311,7 @@ def _pushed_settlement(
     source: Source,
     harvest: Harvest,
     found: list[Candidate],
+    known: dict[bytes, Known],
     planner: Planner,
     now: float,
 ) -> Settlement:
@@ -297,7 +322,7 @@ def _pushed_settlement(
         source,
         replace(harvest, validators=source.validators),
         found,
-        known_keys(connection, source.id, keys_of(found)),
+        known,
         planner,
         now,
         now,

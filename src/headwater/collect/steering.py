@@ -32,9 +32,9 @@ def steer_price(
     if not is_sqlite(connection):
         connection.execute(select(settings).where(settings.c.key == PRICE_KEY).with_for_update())
     price = read_price(connection)
-    if price is not None and now - price.at < STEER_EVERY_SECONDS:
+    if price is not None and abs(now - price.at) < STEER_EVERY_SECONDS:
         return price  # another worker was faster
-    if price is None:
+    if price is None or price.at > now:  # of a clock that was ahead
         price = begin_price(visits_per_day, now)
     elif target_seconds is not None:
         price = steer_to_delay(price, _mean_delay(connection, price.at), target_seconds, now)

@@ -25,6 +25,7 @@ from headwater.store.hours import (
     read_rolled,
     write_hours,
 )
+from headwater.store.queue import take_back_plans_of_the_future
 from headwater.store.retention import (
     OldItem,
     Rule,
@@ -36,6 +37,7 @@ from headwater.store.retention import (
     sources_with_news,
     surplus_items,
 )
+from headwater.store.runs import take_back_waits
 from headwater.store.settings import set_setting
 from headwater.store.turns import Turn, end_turn, keep_turn, take_turn
 
@@ -84,7 +86,8 @@ class Upkeep:
     @property
     def may_be_due(self) -> bool:
         """Whether it is worth asking the database whether it is due."""
-        return self._clock() >= self._look_at
+        # A clock that was ahead must not keep it away until that time has come.
+        return not 0 < self._look_at - self._clock() <= EVERY_SECONDS
 
     async def run_if_due(self) -> Done | None:
         """Do it, if it is time and nobody else does. None: not now, or not to the end."""
@@ -103,6 +106,7 @@ class Upkeep:
         self._lease_until = now + LEASE_SECONDS
         done, note, completed = Done(), "", False
         try:
+            await self._set_right(now)
             await self._roll_up(now, done)
             note = await self._purge(turn, now, done)
             completed = True
@@ -116,6 +120,14 @@ class Upkeep:
         if done.items or done.records:
             log.info("upkeep: %s items and %s visit records have gone", done.items, done.records)
         return done
+
+    async def _set_right(self, now: float) -> None:
+        """Put back in line what a clock that was ahead has put out of it."""
+        for what, take_back in (("sources", take_back_plans_of_the_future), ("runs", take_back_waits)):
+            if count := await self._store.write(take_back, now):
+                log.warning(
+                    "%s %s were to wait for a time that a wrong clock had set; they are due now", count, what
+                )
 
     async def _roll_up(self, now: float, done: Done) -> None:
         """Add the records up by the hour; those whose time is over go."""

@@ -11,11 +11,12 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
 
-from headwater.collect.decide import Candidate, candidates, decide, id_key, keys_of
+from headwater.collect.decide import Candidate, by_address, candidates, decide, id_key, keys_of
 from headwater.collect.lanes import host_of
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
@@ -32,7 +33,8 @@ from headwater.collectors.base import (
 from headwater.collectors.secrets import fill_references, hide_secrets
 from headwater.collectors.types import collector_of
 from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, Text, VisitError
-from headwater.model import Hints, Observation, Source, SourceMetadata, Visit
+from headwater.model import NO_HINTS, NO_METADATA, Observation, Source, SourceMetadata, Visit
+from headwater.store.database import Store
 from headwater.store.items import Known, known_keys, recent_times
 from headwater.store.memory import read_memory
 from headwater.store.push import read_subscription
@@ -44,8 +46,6 @@ MANY_ITEMS = 500
 POSTPONE_SECONDS = 60.0
 MOVED_AFTER = 3  # visits in a row that were sent to the same new address for good
 
-NO_HINTS = Hints()
-NO_METADATA = SourceMetadata()
 NO_COLLECTOR = Text("there is no collector for it")
 
 _warned_types: set[str] = set()
@@ -83,13 +83,20 @@ async def visit(source: Source, world: Surroundings) -> Settlement:
 
 
 async def _errand(source: Source, collector: Collector, config: SourceConfig, world: Surroundings) -> Errand:
-    async def known(external_ids: Sequence[str]) -> set[str]:
-        ids = {id_key(external_id): external_id for external_id in external_ids}
-        found = await world.store.read(known_keys, source.id, ids)
-        return {ids[key] for key in found}
-
     memory = await world.store.read(read_memory, source.id) if collector.remembers else None
-    return Errand(source, fill_references(config, world.secrets), world.fetcher, memory, known)
+    return Errand(
+        source,
+        fill_references(config, world.secrets),
+        world.fetcher,
+        memory,
+        partial(_known_ids, world.store, source.id),
+    )
+
+
+async def _known_ids(store: Store, source_id: int, external_ids: Sequence[str]) -> set[str]:
+    ids = {id_key(external_id): external_id for external_id in external_ids}
+    found = await store.read(known_keys, source_id, ids)
+    return {ids[key] for key in found}
 
 
 def too_slow(seconds: float) -> VisitError:
@@ -111,9 +118,13 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
     wanted = world.planner.history_wanted(source, news=bool(found))
     known: dict[bytes, Known] = {}
     history: list[float] = []
-    # Nothing is known of a source that was never visited: its first items are stored with its first visit.
-    if wanted or (found and source.last_fetched_at is not None):
-        known, history = await world.store.read(_look_up, source.id, keys_of(found), wanted)
+    # Of a source that was never read, only what somebody has read elsewhere can be known, by id or by address.
+    first = source.fetch_count == source.fetch_error_count
+    asked = by_address(found) if first else found
+    if wanted or found:
+        known, history = await world.store.read(_look_up, source.id, keys_of(asked), wanted)
+    if first and known:
+        found = asked
     world.weather.record(host_of(source.url), now, None)
     settlement = successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
     if world.takes_pushes:
@@ -148,11 +159,7 @@ def successful_settlement(
     # A document that was not read again says what it said the last time.
     document = source.hints if harvest.document_hints is None else harvest.document_hints
     hints = document
-    if (
-        hints.max_age_seconds is not None
-        or hints.retry_after_seconds is not None
-        or harvest.hints != NO_HINTS
-    ):
+    if harvest.hints is not NO_HINTS or hints is not NO_HINTS:
         hints = replace(
             document,
             max_age_seconds=harvest.hints.max_age_seconds,
@@ -250,7 +257,7 @@ def _skipped(
 
 
 def _merge(old: SourceMetadata, new: SourceMetadata) -> SourceMetadata:
-    if new == NO_METADATA:
+    if new is NO_METADATA:
         return old
     return SourceMetadata(
         title=new.title or old.title,

@@ -6,9 +6,11 @@ A collector knows its service and nothing else: not the database, not the schedu
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from types import UnionType
 from typing import Any, ClassVar, Final, Self, Union, get_args, get_origin
+from urllib.parse import urlsplit
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, ValidationInfo, field_validator
@@ -16,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, V
 from headwater.errors import FailureKind, InputError, Text, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Auth, BasicAuth, BearerAuth, Request, Response, public_url
-from headwater.model import Hints, Hub, Item, Json, Source, SourceMetadata, Validators
+from headwater.model import NO_HINTS, NO_METADATA, Hints, Hub, Item, Json, Source, SourceMetadata, Validators
 
 # For `Field(json_schema_extra=SECRET)`: the value is in no output, message or log.
 SECRET: Final[dict[str, JsonValue]] = {"secret": True}
@@ -134,6 +136,13 @@ def request_for(source: Source, config: SourceConfig, url: str | None = None) ->
     )
 
 
+def request_to(source: Source, config: SourceConfig, url: str, validators: Validators) -> Request:
+    """A request for an address that a source's document names: on another origin, without any of its secrets."""
+    if urlsplit(url)[:2] != urlsplit(source.url)[:2]:
+        return Request(url, validators=validators, proxy=config.proxy)
+    return replace(request_for(source, config, url), validators=validators)
+
+
 async def nothing_known(external_ids: Sequence[str]) -> set[str]:
     """The answer for a source that has never been visited."""
     return set()
@@ -161,9 +170,9 @@ class Harvest:
 
     items: tuple[Item, ...] = ()
     unchanged: bool = False
-    metadata: SourceMetadata = SourceMetadata()
+    metadata: SourceMetadata = NO_METADATA
     validators: Validators = Validators()
-    hints: Hints = Hints()  # what the answer's headers say of when to come back
+    hints: Hints = NO_HINTS  # what the answer's headers say of when to come back
     document_hints: Hints | None = None  # what the document itself says; None: it was not read
     permanent_url: str | None = None  # where the publisher says the source has moved for good
     http_status: int | None = None
@@ -228,8 +237,18 @@ class Collector(ABC):
         """Visit the errand's source. Raises VisitError with the kind of failure."""
 
 
+@cache
+def _empty_config(model: type[SourceConfig]) -> SourceConfig | None:
+    try:
+        return model.model_validate({})
+    except ValidationError:
+        return None
+
+
 def read_config(model: type[SourceConfig], config: Json, type_name: str) -> SourceConfig:
     """The config as the collector's own type; InputError names the first key that is wrong."""
+    if not config and (usual := _empty_config(model)) is not None:
+        return usual  # as most are; it cannot be changed, so one will do for all
     try:
         return model.model_validate(config)
     except ValidationError as error:

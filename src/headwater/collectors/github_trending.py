@@ -6,15 +6,18 @@ day it still does. Which page is asked for follows from the source's address and
 
 from dataclasses import replace
 from typing import Literal
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from pydantic import Field
 
 from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
-from headwater.collectors.scraper import ACCEPT_PAGE, in_thread_if_big
+from headwater.collectors.scraper import ACCEPT_PAGE, in_thread_if_big, with_remembered_robots
 from headwater.errors import FailureKind, ParseError
 from headwater.formats.trending import read_trending
-from headwater.model import SourceMetadata
+from headwater.model import Json, SourceMetadata
+
+PAGE = "https://github.com/trending"
+_PARAMETERS = {"since": "since", "spoken_language": "spoken_language_code"}
 
 
 class TrendingConfig(SourceConfig):
@@ -33,41 +36,62 @@ class TrendingConfig(SourceConfig):
 
 class TrendingCollector(Collector):
     config_model = TrendingConfig
+    remembers = True
+
+    def locate(self, url: str | None, config: Json) -> tuple[str | None, Json]:
+        url = url or PAGE
+        config = {**_read_address(url), **config}
+        return trending_url(url, config), config
 
     async def collect(self, errand: Errand) -> Harvest:
-        url = trending_url(errand.source.url, errand.config)
-        await errand.fetcher.robots.check(url)
-        response = await errand.fetcher.get(
-            replace(request_for(errand.source, errand.config, url), accept=ACCEPT_PAGE)
-        )
-        if response.unchanged:
-            return Harvest.of(response)
-        items = await in_thread_if_big(
-            response,
-            lambda answer: read_trending(answer.body, url=answer.url, content_type=answer.content_type),
-        )
-        if items is None:
-            raise ParseError(
-                "{url}: no trending repository is on the page, and it does not say that there are none: it has changed",
-                kind=FailureKind.MALFORMED,
-                url=url,
-            )
-        return Harvest.of(response, items=items, metadata=SourceMetadata(title=_title(url), site_url=url))
+        return await with_remembered_robots(errand, _collect)
 
 
-def trending_url(url: str, config: TrendingConfig) -> str:
+async def _collect(errand: Errand) -> Harvest:
+    url = trending_url(errand.source.url, dict(errand.config))
+    await errand.fetcher.robots.check(url)
+    response = await errand.fetcher.get(
+        replace(request_for(errand.source, errand.config, url), accept=ACCEPT_PAGE)
+    )
+    if response.unchanged:
+        return Harvest.of(response)
+    items = await in_thread_if_big(
+        response,
+        lambda answer: read_trending(answer.body, url=answer.url, content_type=answer.content_type),
+    )
+    if items is None:
+        raise ParseError(
+            "{url}: no trending repository is on the page, and it does not say that there are none: it has changed",
+            kind=FailureKind.MALFORMED,
+            url=url,
+        )
+    return Harvest.of(response, items=items, metadata=SourceMetadata(title=_title(url), site_url=url))
+
+
+def trending_url(url: str, config: Json) -> str:
     """The page to ask for: the source's address with what its config says put in."""
-    parts = urlsplit(url)
-    path = parts.path.rstrip("/") or "/trending"
-    if config.language is not None:
-        head, _, _ = path.partition("/trending")
-        path = f"{head}/trending/{quote(config.language.strip().lower().replace(' ', '-'), safe='+')}"
+    parts = urlsplit(url if "://" in url else f"https://{url}")
+    head, trending, language = parts.path.rstrip("/").partition("/trending")
     query = dict(parse_qsl(parts.query))
-    if config.since is not None:
-        query["since"] = config.since
-    if config.spoken_language is not None:
-        query["spoken_language_code"] = config.spoken_language
-    return urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), ""))
+    if config.get("language"):
+        language = "/" + quote(str(config["language"]).strip().lower().replace(" ", "-"), safe="+%")
+    for key, parameter in _PARAMETERS.items():
+        if config.get(key):
+            query[parameter] = str(config[key])
+    if query.get("since") == "daily":
+        del query["since"]  # as it is without
+    path = f"{head}/trending{language}" if trending or not head or language else head
+    return urlunsplit((parts.scheme, parts.netloc, path, urlencode(sorted(query.items())), ""))
+
+
+def _read_address(url: str) -> dict[str, str]:
+    """What the address of a trending page says of the config."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    found = {key: query[parameter] for key, parameter in _PARAMETERS.items() if query.get(parameter)}
+    if language := unquote(parts.path.rstrip("/").partition("/trending")[2].strip("/")):
+        found["language"] = language
+    return found
 
 
 def _title(url: str) -> str:

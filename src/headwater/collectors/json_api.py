@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 import jmespath
 from jmespath.exceptions import JMESPathError
 from jmespath.parser import ParsedResult
+from jmespath.visitor import TreeInterpreter
 from pydantic import Field, field_validator, model_validator
 
 from headwater.collectors.answer import changed_structure, read_json, text_of
@@ -35,6 +36,7 @@ from headwater.formats.entry import Entry, Person, to_item
 from headwater.model import Item
 
 LAST_SECOND = datetime(LAST_YEAR, 1, 1, tzinfo=UTC).timestamp()
+MAX_STEPS = 1_000_000  # of one expression in one answer
 BIG_BYTES = 64_000  # read off the event loop from here on
 EXPRESSIONS: Final = (
     *(
@@ -277,9 +279,23 @@ def compiled(expression: str) -> ParsedResult:
     return jmespath.compile(expression)
 
 
+class _Interpreter(TreeInterpreter):
+    """Reads an expression in so many steps and no more: each `[@, @][]` doubles what the next one has to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps_left = MAX_STEPS
+
+    def visit(self, node: Any, *args: Any, **kwargs: Any) -> Any:
+        self._steps_left -= 1
+        if self._steps_left < 0:
+            raise ValueError(f"it takes more than {MAX_STEPS} steps")
+        return super().visit(node, *args, **kwargs)
+
+
 def _search(key: str, expression: str, data: Any, url: str) -> Any:
     try:
-        return compiled(expression).search(data)
+        return _Interpreter().visit(compiled(expression).parsed, data)
     except (JMESPathError, TypeError, ValueError, ArithmeticError) as error:
         raise ParseError(
             "{url}: the expression {key} = {expression} does not fit the answer: {problem}",

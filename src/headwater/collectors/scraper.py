@@ -8,26 +8,28 @@ A page that shows nothing where it showed several items has most likely changed:
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, replace
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
 
 import orjson
 from pydantic import Field, field_validator, model_validator
 
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
+from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_to
 from headwater.errors import FailureKind, FetchError, ParseError, VisitError
-from headwater.fetch.message import NO_VALIDATORS, Request, Response
+from headwater.fetch.message import NO_VALIDATORS, Response
+from headwater.fetch.robots import Told, site_of
 from headwater.formats.discover import find_feeds, guess_feeds
 from headwater.formats.feed import parse, to_item
-from headwater.formats.scrape import ScrapedPage, Selectors, find_selector_fault, scrape
+from headwater.formats.scrape import ScrapedPage, Selectors, find_selector_fault, is_costly, scrape
 from headwater.model import Item
 
 ACCEPT_PAGE = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
 MAX_FEEDS = 8  # places tried for a feed
 FEW_ITEMS = 2  # a page that had no more than that may well have none today
 BIG_BYTES = 32_000
+MOST_REMEMBERED_CHARACTERS = 50_000  # of a robots.txt; a longer one is asked for again
 
 T = TypeVar("T")
 
@@ -51,6 +53,8 @@ class ScraperConfig(SourceConfig):
     def _is_css(cls, value: str | None) -> str | None:
         if value is not None and (find_selector_fault(value) is not None or not value.strip()):
             raise ValueError("Input should be a CSS selector, or selector@attribute")
+        if value is not None and is_costly(value):
+            raise ValueError("Input should look for one thing in :has(), not for one thing inside another")
         return value
 
     @model_validator(mode="after")
@@ -70,8 +74,31 @@ class ScraperCollector(Collector):
     remembers = True
 
     async def collect(self, errand: Errand) -> Harvest:
-        selectors = errand.config.selectors()
-        return await (_collect_feed(errand) if selectors is None else _collect_pages(errand, selectors))
+        return await with_remembered_robots(errand, _collect)
+
+
+async def _collect(errand: Errand) -> Harvest:
+    selectors = errand.config.selectors()
+    return await (_collect_feed(errand) if selectors is None else _collect_pages(errand, selectors))
+
+
+async def with_remembered_robots(errand: Errand, collect: Callable[[Errand], Awaitable[Harvest]]) -> Harvest:
+    """What `collect` harvests. The site's robots.txt stays known from one visit to the next, for a day."""
+    robots, site = errand.fetcher.robots, site_of(errand.source.url)
+    remembered = _remembered(errand)
+    before = remembered.get("robots")
+    match before:
+        case {"asked_at": int() | float() as asked_at, "text": str() as text}:
+            robots.recall(site, Told(asked_at, text), time.time())
+    harvest = await collect(errand)
+    told = robots.told(site)
+    if told is None or len(told.text) > MOST_REMEMBERED_CHARACTERS:
+        return harvest
+    memory = remembered if harvest.memory is None else orjson.loads(harvest.memory)
+    known = asdict(told)
+    if harvest.memory is None and known == before:
+        return harvest
+    return replace(harvest, memory=orjson.dumps({**memory, "robots": known}))
 
 
 async def _collect_pages(errand: Errand, selectors: Selectors) -> Harvest:
@@ -113,16 +140,9 @@ async def _collect_pages(errand: Errand, selectors: Selectors) -> Harvest:
 async def get_page(errand: Errand, url: str | None = None) -> Response:
     """A page, if its site lets programs read it; the source's own (no `url`) only if it has changed."""
     await errand.fetcher.robots.check(url or errand.source.url)
-    request = request_to(errand, url or errand.source.url, conditional=url is None)
+    validators = errand.source.validators if url is None else NO_VALIDATORS
+    request = request_to(errand.source, errand.config, url or errand.source.url, validators)
     return await errand.fetcher.get(replace(request, accept=ACCEPT_PAGE))
-
-
-def request_to(errand: Errand, url: str, *, conditional: bool) -> Request:
-    """A request on the source's behalf. An address that a page names elsewhere gets none of the source's secrets."""
-    validators = errand.source.validators if conditional else NO_VALIDATORS
-    if urlsplit(url)[:2] != urlsplit(errand.source.url)[:2]:
-        return Request(url, validators=validators, proxy=errand.config.proxy)
-    return replace(request_for(errand.source, errand.config, url), validators=validators)
 
 
 async def in_thread_if_big(response: Response, read: Callable[[Response], T]) -> T:
@@ -183,7 +203,9 @@ async def _collect_feed(errand: Errand) -> Harvest:
                 raise
             # The feed has gone elsewhere; the page knows where.
     await errand.fetcher.robots.check(errand.source.url)
-    page = await errand.fetcher.get(request_to(errand, errand.source.url, conditional=False))
+    page = await errand.fetcher.get(
+        request_to(errand.source, errand.config, errand.source.url, NO_VALIDATORS)
+    )
     requests, received = page.requests, page.bytes_received
     try:
         harvest = _harvest_feed(page)
@@ -204,7 +226,9 @@ async def _collect_feed(errand: Errand) -> Harvest:
 
 
 async def _ask_feed(errand: Errand, url: str, *, known: bool = False) -> Harvest:
-    return _harvest_feed(await errand.fetcher.get(request_to(errand, url, conditional=known)))
+    validators = errand.source.validators if known else NO_VALIDATORS
+    request = request_to(errand.source, errand.config, url, validators)
+    return _harvest_feed(await errand.fetcher.get(request))
 
 
 def _harvest_feed(response: Response) -> Harvest:

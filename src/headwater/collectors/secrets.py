@@ -1,12 +1,13 @@
-"""Secrets by reference: `${NAME}` in a key of a config that may hold a secret stands for HEADWATER_SECRET_NAME.
+"""Secrets by reference: `${NAME}` in the config of a source or a step stands for HEADWATER_SECRET_NAME.
 
-Only variables with that prefix can be meant, so whoever may add sources cannot send the database's password, or
-anything else of the environment, to a server of theirs. The reference is what is stored, shown and exported; its
-value is filled in for the length of a visit.
+Only variables with that prefix can be meant, so whoever may add sources or templates cannot send the database's
+password, or anything else of the environment, to a server of theirs. The reference is what is stored, shown and
+exported; its value is filled in for the length of a visit or a step.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, quote_plus
 
@@ -24,10 +25,27 @@ def fill_references(config: Config, secrets: Mapping[str, str]) -> Config:
     """The config with the secrets it refers to; VisitError names the variable that is missing."""
     filled = {
         key: _fill(value, secrets, key)
-        for key, value in config
-        if is_secret(key, type(config)) and _refers(value)
+        for key in _secret_keys(type(config))
+        if (value := getattr(config, key)) and _refers(value)
     }
     return config.model_copy(update=filled) if filled else config
+
+
+def fill_text(text: str, secrets: Mapping[str, str], missing: Callable[[str], Exception]) -> str:
+    """`text` with the secrets it refers to; raises what `missing` makes of the variable that is not there."""
+
+    def look_up(reference: re.Match[str]) -> str:
+        name = reference[1].removeprefix(SECRET_PREFIX)
+        if not secrets.get(name):
+            raise missing(SECRET_PREFIX + name)
+        return secrets[name]
+
+    return REFERENCE.sub(look_up, text)
+
+
+@cache
+def _secret_keys(model: type[SourceConfig]) -> tuple[str, ...]:
+    return tuple(key for key in model.model_fields if is_secret(key, model))
 
 
 def hide_secrets(text: str, secrets: Mapping[str, str]) -> str:
@@ -57,16 +75,13 @@ def _fill(value: Any, secrets: Mapping[str, str], key: str) -> Any:
     if not isinstance(value, str):
         return value
 
-    def look_up(reference: re.Match[str]) -> str:
-        name = reference[1].removeprefix(SECRET_PREFIX)
-        if not secrets.get(name):
-            raise VisitError(
-                FailureKind.UNAUTHORIZED,
-                "the config refers to {variable} in {key}, but there is no such variable in the environment of"
-                " this process",
-                variable=SECRET_PREFIX + name,
-                key=key,
-            )
-        return secrets[name]
+    def missing(variable: str) -> VisitError:
+        return VisitError(
+            FailureKind.UNAUTHORIZED,
+            "the config refers to {variable} in {key}, but there is no such variable in the environment of"
+            " this process",
+            variable=variable,
+            key=key,
+        )
 
-    return REFERENCE.sub(look_up, value)
+    return fill_text(value, secrets, missing)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
+from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_to
 from headwater.collectors.sitemap_pages import MAX_PAGES, Story, read_stories
 from headwater.collectors.sitemap_survey import BASELINE, Mode, Survey, Wishes, survey
 from headwater.fetch.message import Request
@@ -58,7 +58,7 @@ class SitemapCollector(Collector):
         now = time.time()
 
         def make_request(url: str, validators: Validators) -> Request:
-            return replace(request_for(source, config, url), validators=validators)
+            return request_to(source, config, url, validators)
 
         found = await survey(
             source.url,

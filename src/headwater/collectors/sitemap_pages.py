@@ -24,7 +24,8 @@ from headwater.errors import FailureKind, HeadwaterError, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import public_url
 from headwater.fetch.robots import Rules, check_rules, fetch_text, parse, site_of
-from headwater.formats.page import MAX_PAGE_BYTES, Page, read_page
+from headwater.formats.document import MAX_PAGE_BYTES
+from headwater.formats.page import Page, read_page
 from headwater.formats.sitemap import SitemapUrl
 from headwater.formats.sitemap_ledger import DAY_SECONDS, Ledger, Verdict
 from headwater.model import Validators

@@ -29,12 +29,12 @@ from headwater.fetch.decode import ACCEPT_ENCODING
 from headwater.fetch.faults import network_error, redirect_error, status_error
 from headwater.fetch.guard import Guard
 from headwater.fetch.hints import read_hints
-from headwater.fetch.message import NO_HINTS, BasicAuth, Hop, Request, Response
+from headwater.fetch.message import BasicAuth, Hop, Request, Response
 from headwater.fetch.politeness import Politeness, Slots
 from headwater.fetch.proxy import GuardedProxy
 from headwater.fetch.robots import Robots
 from headwater.fetch.url import Proxy, read_location, read_proxy, read_url
-from headwater.model import Hints, Validators
+from headwater.model import NO_HINTS, Hints, Validators
 
 ACCEPT_FEED = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, "

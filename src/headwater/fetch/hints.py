@@ -9,8 +9,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
-from headwater.fetch.message import NO_HINTS
-from headwater.model import Hints
+from headwater.model import NO_HINTS, Hints
 
 _MAX_AGE = re.compile(r"(?:\A|[\s,;])max-age\s*=\s*\"?([0-9]{1,18})", re.ASCII | re.IGNORECASE)
 _ALWAYS_ASK = re.compile(r"(?:\A|[\s,;])no-(?:cache|store)(?:\Z|[\s,;=])", re.IGNORECASE)

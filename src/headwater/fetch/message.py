@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 from headwater.errors import InputError
-from headwater.model import Hints, Validators
+from headwater.model import NO_HINTS, Hints, Validators
 
 _TOKEN = re.compile(r"\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -25,7 +25,6 @@ _OURS = frozenset(
 )
 
 NO_VALIDATORS = Validators()
-NO_HINTS = Hints()
 
 
 @dataclass(frozen=True, slots=True)

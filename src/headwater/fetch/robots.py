@@ -177,6 +177,14 @@ def site_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a site's robots.txt said, and when."""
+
+    asked_at: float  # by the wall clock, which other processes have too
+    text: str
+
+
 class Robots:
     """Asks each site for its robots.txt at most once a day, through the Fetcher."""
 
@@ -186,7 +194,7 @@ class Robots:
         self._fetcher = fetcher
         self._product = product
         self._clock = clock
-        self._known: OrderedDict[str, tuple[float, Rules]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[float, Rules, Told]] = OrderedDict()
         self._asking: dict[str, asyncio.Task[Rules]] = {}
 
     async def check(self, url: str) -> Rules:
@@ -208,9 +216,23 @@ class Robots:
         return await asyncio.shield(task)
 
     async def _ask(self, site: str) -> Rules:
-        text = await fetch_text(self._fetcher, site)
-        rules = parse(text, self._product) if text else ALLOW_ALL
-        self._known[site] = (self._clock() + _KEEP_SECONDS, rules)
+        text = (await fetch_text(self._fetcher, site))[:_MAX_BYTES].decode("utf-8-sig", "replace")
+        return self._know(site, Told(time.time(), text), _KEEP_SECONDS)
+
+    def told(self, site: str) -> Told | None:
+        """What is known of a site, to be kept for another process."""
+        known = self._known.get(site)
+        return None if known is None else known[2]
+
+    def recall(self, site: str, told: Told, now: float) -> None:
+        """Take what was kept by another process for known, if it is fresh and nothing fresher is known."""
+        seconds_left = told.asked_at + _KEEP_SECONDS - now
+        if site not in self._known and 0 < seconds_left <= _KEEP_SECONDS:
+            self._know(site, told, seconds_left)
+
+    def _know(self, site: str, told: Told, seconds: float) -> Rules:
+        rules = parse(told.text.encode(), self._product) if told.text else ALLOW_ALL
+        self._known[site] = (self._clock() + seconds, rules, told)
         self._known.move_to_end(site)
         while len(self._known) > _MOST_SITES:
             self._known.popitem(last=False)

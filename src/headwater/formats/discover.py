@@ -10,14 +10,13 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
-from headwater.formats.charset import decode
+from headwater.formats.document import read_html
 from headwater.formats.html import collapse
 from headwater.formats.links import join
 from headwater.formats.sites import known_feeds
 
 How = Literal["rule", "link", "body", "guess"]
 
-MAX_PAGE_BYTES: Final = 4 * 1024 * 1024
 MAX_CANDIDATES: Final = 50
 COMMON_PATHS: Final = (
     "/feed",
@@ -68,7 +67,7 @@ class Candidate:
 def find_feeds(page: bytes, url: str, content_type: str | None = None) -> list[Candidate]:
     """Candidates from the page at `url`, best first: site rules, declared links, then links in the body."""
     found: dict[str, Candidate] = {feed: Candidate(feed, how="rule") for feed in known_feeds(url)}
-    document = LexborHTMLParser(decode(page[:MAX_PAGE_BYTES], content_type).text)
+    document = read_html(page, content_type)
     base = _base(document, url)
     declared = _declared(document, base)
     # Comment feeds last: who subscribes to a site means its articles.

@@ -236,11 +236,13 @@ def read_atom_person(scope: Scope, element: Element) -> Person | None:
 
 def unique(values: Iterable[str]) -> tuple[str, ...]:
     """Without the empty and the repeated ones, in order."""
-    return tuple(dict.fromkeys(filter(None, values)))
+    found = tuple(filter(None, values))
+    return tuple(dict.fromkeys(found)) if len(found) > 1 else found
 
 
 def unique_persons(persons: Iterable[Person | None]) -> tuple[Person, ...]:
-    return tuple(dict.fromkeys(filter(None, persons)))
+    found = tuple(filter(None, persons))
+    return tuple(dict.fromkeys(found)) if len(found) > 1 else found
 
 
 def positive_integer(text: str | None) -> int | None:

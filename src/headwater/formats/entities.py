@@ -25,7 +25,8 @@ def drop_illegal(text: str) -> str:
 
 def has_suspect_numbers(data: bytes) -> bool:
     """Whether numeric references of the range that means Windows-1252 in practice are there."""
-    return b"&#" in data and _SUSPECT_NUMBERS.search(data) is not None
+    # One byte is found many times faster than two.
+    return b"&" in data and b"&#" in data and _SUSPECT_NUMBERS.search(data) is not None
 
 
 def character(number: int) -> str:

@@ -7,11 +7,8 @@ them. Datetimes are aware, in UTC, of whole seconds. Addresses are absolute wher
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
-from headwater.model import Enclosure, Hints, Item, SourceMetadata
-
-_NO_HINTS: Final = Hints()
+from headwater.model import NO_HINTS, Enclosure, Hints, Item, SourceMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ class Feed:
     self_link: str | None = None
     next_link: str | None = None
     hub_links: tuple[str, ...] = ()
-    hints: Hints = _NO_HINTS
+    hints: Hints = NO_HINTS
     entries: tuple[Entry, ...] = ()
     notes: tuple[str, ...] = ()
 

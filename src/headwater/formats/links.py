@@ -73,7 +73,7 @@ def _origin(base: str) -> str | None:
 
 def resolve_html(body: str, base: str | None) -> str:
     """`body` with the relative addresses in its tags made absolute."""
-    if not base or not is_absolute(base):
+    if "=" not in body or not base or not is_absolute(base):
         return body
     edits: list[tuple[int, int, str]] = []
     patterns = _RELATIVE

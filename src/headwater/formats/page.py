@@ -8,12 +8,11 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from headwater.formats.charset import decode
 from headwater.formats.dates import parse_date
+from headwater.formats.document import MAX_PAGE_BYTES, read_html
 from headwater.formats.html import collapse
 from headwater.formats.links import join
 
-MAX_PAGE_BYTES: Final = 4 * 1024 * 1024
 LONGEST_DESCRIPTION: Final = 2_000
 
 _WRITTEN_DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
@@ -52,7 +51,7 @@ def read_page(data: bytes, *, url: str, content_type: str | None = None) -> Page
     kind = (content_type or "").partition(";")[0].strip().lower()
     if kind and kind not in ("text/html", "application/xhtml+xml", "application/xml", "text/xml"):
         return Page()
-    document = LexborHTMLParser(decode(data[:MAX_PAGE_BYTES], content_type).text)
+    document = read_html(data, content_type)
     names = _metadata(document)
     written = dict(_WRITTEN_DATE.findall(data[:MAX_PAGE_BYTES].decode("utf-8", "replace")))
     root = document.css_first("html")

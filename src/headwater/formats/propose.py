@@ -15,6 +15,7 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from headwater.formats.document import read_html
 from headwater.formats.links import join
 from headwater.formats.scrape import (
     ScrapedPage,
@@ -23,7 +24,6 @@ from headwater.formats.scrape import (
     find_date,
     find_next,
     link_of,
-    read_document,
     scrape,
     text_of,
 )
@@ -76,7 +76,7 @@ class _Member:
 
 def propose(page: bytes, *, url: str, content_type: str | None = None, limit: int = 3) -> list[Proposal]:
     """Selectors for the items of a page, the most likely first; nothing where nothing repeats."""
-    document = read_document(page, content_type)
+    document = read_html(page, content_type)
     base = base_of(document, url)
     groups = [nodes for nodes in _groups(document) if len(nodes) >= MIN_ITEMS]
     groups.sort(key=len, reverse=True)

@@ -54,7 +54,8 @@ _AUTHOR_NAMES: Final = (
 _PUBLISHED: Final = ("pubdate", *ATOM_DATES_PUBLISHED, "dc:date", "date")
 _UPDATED: Final = (*ATOM_DATES_UPDATED, "lastbuilddate", "dc:date", "date")
 _NO_LINKS: Final = Links()
-_RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+_RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+_RDF_ABOUT: Final = f"{_RDF}about"
 
 
 def read_rss(scope: Scope, root: Element, format_name: str) -> Feed:
@@ -142,11 +143,12 @@ def read_item(scope: Scope, item: Element) -> Entry:
     vocabularies = scope.names.prefixes
     links = read_links(scope, pick(children, "atom:link", "link")) if _has_atom_links(children) else _NO_LINKS
     identifier, permalink = _guid(scope, children)
-    about = (item.get(f"{_RDF}about") or item.get("about") or "").strip() or None
+    marked = bool(item.keys())  # few items have attributes, and every look at one costs
+    about = (item.get(_RDF_ABOUT) or item.get("about") or "").strip() or None if marked else None
     link = _plain_link(scope, children) or links.alternate or permalink
     if link is None and about and is_absolute(about) and about.startswith("http"):
         link = about
-    if link is None and (href := item.get("href") or item.get("HREF")):  # CDF
+    if link is None and marked and (href := item.get("href") or item.get("HREF")):  # CDF
         link = scope.link(item, href)
     files = _files(scope, children, links)
     source_title, source_url = _source(scope, children)
@@ -156,13 +158,14 @@ def read_item(scope: Scope, item: Element) -> Entry:
         title=_item_title(scope, children),
         authors=_item_authors(scope, children),
         published=_first_date(children, *_PUBLISHED),
-        updated=_first_date(children, *_UPDATED) or parse_date(item.get("lastmod") or item.get("LASTMOD")),
+        updated=_first_date(children, *_UPDATED)
+        or (parse_date(item.get("lastmod") or item.get("LASTMOD")) if marked else None),
         summary=_summary(scope, children),
         content=_content(scope, children),
         categories=_categories(children),
         enclosures=files,
         image=entry_image(scope, children, files),
-        language=first_text(children, "dc:language", "language") or language_of(item),
+        language=first_text(children, "dc:language", "language") or (language_of(item) if marked else None),
         comments_url=_linked_text(scope, children, "comments") or links.replies,
         comments_feed=_linked_text(scope, children, "wfw:commentrss") or links.replies_feed,
         comments_count=positive_integer(first_text(children, "slash:comments", "thr:total")),
@@ -174,7 +177,12 @@ def read_item(scope: Scope, item: Element) -> Entry:
 
 
 def _has_atom_links(children: Children) -> bool:
-    return "atom:link" in children or any(e.get("href") for e in children.get("link", ()))
+    if "atom:link" in children:
+        return True
+    for element in children.get("link", ()):  # noqa: SIM110 - a generator would be most of what this costs
+        if element.get("href"):
+            return True
+    return False
 
 
 def _item_title(scope: Scope, children: Children) -> str:
@@ -193,18 +201,19 @@ def _texts(children: Children, *names: str) -> Iterator[str]:
             yield text
 
 
-def _linked_text(scope: Scope, children: Children, *names: str) -> str | None:
-    for element in pick(children, *names):
-        if link := scope.link(element, inner_text(element)):
-            return link
+def _linked_text(scope: Scope, children: Children, name: str) -> str | None:
+    if name in children:
+        for element in children[name]:
+            if link := scope.link(element, inner_text(element)):
+                return link
     return None
 
 
 def _plain_link(scope: Scope, children: Children) -> str | None:
     """`<link>address</link>`, or Atom's form of it written without its namespace. The last one stands."""
     found = None
-    for element in pick(children, "link"):
-        if (element.get("rel") or "alternate").strip().lower() == "alternate":
+    for element in children.get("link", ()):
+        if (rel := element.get("rel")) is None or (rel or "alternate").strip().lower() == "alternate":
             found = scope.link(element, inner_text(element) or element.get("href")) or found
     return found
 
@@ -214,7 +223,9 @@ def _guid(scope: Scope, children: Children) -> tuple[str | None, str | None]:
     for element in pick(children, "guid", "atom:id", "id"):
         if not (text := inner_text(element)):
             continue
-        said = (element.get("isPermaLink") or element.get("ispermalink") or "").strip().lower()
+        said = element.get("isPermaLink") or element.get("ispermalink") or ""
+        if said not in ("true", "false", ""):
+            said = said.strip().lower()
         if " " in text or said == "false":
             return text, None
         if said == "true" or text.lower().startswith(("http://", "https://")):
@@ -225,8 +236,9 @@ def _guid(scope: Scope, children: Children) -> tuple[str | None, str | None]:
 
 def _item_authors(scope: Scope, children: Children) -> tuple[Person, ...]:
     for names in _AUTHOR_NAMES:
-        found = pick(children, *names)
-        if found and (people := unique_persons(_author(scope, element) for element in found)):
+        if (found := pick(children, *names)) and (
+            people := unique_persons([_author(scope, element) for element in found])
+        ):
             return people
     if "media" in scope.names.prefixes:
         return unique_persons(
@@ -257,7 +269,7 @@ def _first_date(children: Children, *names: str) -> datetime | None:
 
 
 def _summary(scope: Scope, children: Children) -> str | None:
-    for element in pick(children, "description"):
+    for element in children.get("description", ()):
         if body := rss_body(scope, element):
             return body
     for element in pick(children, "atom:summary"):
@@ -288,8 +300,10 @@ def _content(scope: Scope, children: Children) -> str | None:
 
 def _categories(children: Children) -> tuple[str, ...]:
     return unique(
-        collapse(inner_text(element) or element.get("label") or element.get("term") or "")
-        for element in pick(children, "category", "atom:category", "dc:subject", "media:category")
+        [
+            collapse(inner_text(element) or element.get("label") or element.get("term") or "")
+            for element in pick(children, "category", "atom:category", "dc:subject", "media:category")
+        ]
     )
 
 
@@ -312,6 +326,8 @@ def _each_file(scope: Scope, children: Children, links: Links) -> Iterator[Enclo
 
 
 def _source(scope: Scope, children: Children) -> tuple[str | None, str | None]:
+    if "source" not in children and "atom:source" not in children and "dc:source" not in children:
+        return None, None
     for element in pick(children, "source"):
         title, url = collapse(inner_text(element)) or None, scope.attribute_link(element, "url", "href")
         if title or url:

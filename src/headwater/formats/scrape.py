@@ -13,9 +13,8 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from headwater.formats.charset import decode
 from headwater.formats.dates import parse_date
-from headwater.formats.discover import MAX_PAGE_BYTES
+from headwater.formats.document import read_html
 from headwater.formats.entry import Entry, to_item
 from headwater.formats.html import collapse, plain_text
 from headwater.formats.links import join, resolve_html
@@ -29,6 +28,9 @@ _NEXT: Final = 'a[rel~="next"], link[rel~="next"]'
 _DATE_ATTRIBUTES: Final = ("datetime", "content", "data-datetime", "data-date", "data-time", "title")
 _IMAGE_ATTRIBUTES: Final = ("src", "data-src", "data-original", "data-lazy-src")
 _ATTRIBUTE = re.compile(r"(.*?)@([A-Za-z_][\w:.-]*)\s*\Z", re.DOTALL)
+_STRINGS = re.compile(r"\[[^\]]*\]|\"[^\"]*\"|'[^']*'")
+_HAS = re.compile(r":has\(((?:[^()]|\([^()]*\))*)", re.IGNORECASE)
+_COMBINATORS = re.compile(r"\s*([>+,])\s*")
 _MONTH: Final = r"[^\W\d_]{3,10}\.?"
 _DATE_IN_TEXT: Final = tuple(
     re.compile(pattern)
@@ -72,6 +74,14 @@ def find_selector_fault(selector: str) -> str | None:
     return None
 
 
+def is_costly(selector: str) -> bool:
+    """Whether a page can be made on which `selector` takes for ever: `:has()` with a search inside the search."""
+    for inside in _HAS.findall(_STRINGS.sub("", selector)):
+        if ":has" in inside or "~" in inside or " " in _COMBINATORS.sub(r"\1", inside.strip()):
+            return True
+    return False
+
+
 @cache
 def _empty_page() -> LexborHTMLParser:
     return LexborHTMLParser("<p></p>")
@@ -79,7 +89,7 @@ def _empty_page() -> LexborHTMLParser:
 
 def scrape(page: bytes, selectors: Selectors, *, url: str, content_type: str | None = None) -> ScrapedPage:
     """The items of the page at `url`. What has neither a title nor a link is no item."""
-    document = read_document(page, content_type)
+    document = read_html(page, content_type)
     base = base_of(document, url)
     items = []
     for node in document.css(selectors.item)[:MAX_ITEMS]:
@@ -89,10 +99,6 @@ def scrape(page: bytes, selectors: Selectors, *, url: str, content_type: str | N
     return ScrapedPage(
         tuple(items), _next_url(document, selectors.next, base, url), _metadata(document, base)
     )
-
-
-def read_document(page: bytes, content_type: str | None) -> LexborHTMLParser:
-    return LexborHTMLParser(decode(page[:MAX_PAGE_BYTES], content_type).text)
 
 
 def base_of(document: LexborHTMLParser, url: str) -> str:

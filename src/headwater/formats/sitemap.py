@@ -47,8 +47,12 @@ _EXTENSIONS: Final[dict[str, frozenset[str]]] = {
     "video": frozenset(("title", "description", "thumbnail_loc", "publication_date")),
 }
 _NAME: Final = rb"(?:[^\s<>/:!?]+:)?([^\s<>/:!?]+)"
+# Atomic and possessive: what stands before the root is read in one way or not at all. Otherwise thirty comments
+# before nothing would be tried in every combination.
+_SUBSET: Final = rb"""\[(?:(?:[^\]"']++|"[^"]*+"|'[^']*+')*+\]|.*?\])"""  # of a DOCTYPE
 _FIRST_TAG = re.compile(
-    rb"(?:\s|<\?[^>]*>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*<" + _NAME, re.DOTALL | re.IGNORECASE
+    rb"(?>\s++|<\?[^>]*+>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:" + _SUBSET + rb"\s*+)?>)*+<" + _NAME,
+    re.DOTALL | re.IGNORECASE,
 )
 _LAST_TAG = re.compile(rb"</" + _NAME + rb"\s*>\s*\Z")
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)

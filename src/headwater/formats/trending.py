@@ -9,9 +9,10 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
+from headwater.formats.document import read_html
 from headwater.formats.html import collapse
 from headwater.formats.links import join
-from headwater.formats.scrape import base_of, read_document, text_of
+from headwater.formats.scrape import base_of, text_of
 from headwater.model import Item
 
 _REPOSITORY = re.compile(r"/([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9._-]+)/?\Z")
@@ -21,7 +22,7 @@ _CONTAINERS: Final = frozenset(("article", "li", "tr"))
 
 def read_trending(page: bytes, *, url: str, content_type: str | None = None) -> tuple[Item, ...] | None:
     """The repositories on the page, in its order; None when the page is not what it was."""
-    document = read_document(page, content_type)
+    document = read_html(page, content_type)
     base = base_of(document, url)
     items: dict[str, Item] = {}
     for link in document.css("h1 a[href], h2 a[href], h3 a[href]"):

@@ -8,13 +8,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
 import orjson
 
+from headwater.collectors.secrets import hide_secrets
 from headwater.errors import HeadwaterError
 from headwater.fetch.client import Fetcher
 from headwater.pipeline.child import work_in_child_process
@@ -36,6 +37,7 @@ log = logging.getLogger(__name__)
 LEASE_SECONDS = 12.0
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 600.0
+LONGEST_ASKED_SECONDS = 7 * 86_400.0  # as far as a service's own word on when to try again is taken
 MOST_CRASHES = 3
 MOST_OUTPUT_BYTES = 16_000_000
 STUBBORN_SECONDS = 5.0  # how long a step may take to notice that it was stopped
@@ -47,6 +49,7 @@ class Workbench:
 
     files: Path  # under which each item has a directory
     fetcher: Fetcher | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     clock: Callable[[], float] = time.time
     rng: Random = field(default_factory=Random)
 
@@ -88,6 +91,11 @@ async def perform(run: ClaimedRun, bench: Workbench) -> StepEnd:
         outcome = StepError(
             "unexpected {kind}: {problem}", kind=type(error).__name__, problem=" ".join(str(error).split())
         )
+    if isinstance(outcome, StepError):
+        outcome.values = {
+            name: hide_secrets(value, bench.secrets) if isinstance(value, str) else value
+            for name, value in outcome.values.items()
+        }
     return decide(run, outcome, bench.clock(), bench.rng)
 
 
@@ -103,6 +111,7 @@ async def _work(run: ClaimedRun, bench: Workbench) -> StepResult:
         idempotency_key=idempotency_key(run),
         files=files,
         fetcher=None if step.heavy else bench.fetcher,
+        secrets=bench.secrets,
     )
     if isinstance(step, HeavyStep):
         working = asyncio.create_task(work_in_child_process(step, context, run.step.config))
@@ -163,11 +172,13 @@ def decide(run: ClaimedRun, outcome: StepResult | StepError, now: float, rng: Ra
         done = replace(
             step, status="completed", output=outcome.output, error_message=None, completed_at=now, crashes=0
         )
-        return _ended_as_skipped(run, done, now) if outcome.end_run else _next(run, done, now)
+        end = _ended_as_skipped(run, done, now) if outcome.end_run else _next(run, done, now)
+        return replace(end, outlet=outcome.outlet, outlet_at=now) if outcome.outlet else end
     message = str(outcome)
     if outcome.passing and step.attempts <= step.retries:
         waiting = replace(step, status="pending", error_message=message, started_at=None, crashes=0)
-        due_at = now + retry_seconds(step.attempts, rng)
+        asked = outcome.retry_after_seconds if isinstance(outcome, PassingStepError) else None
+        due_at = now + max(retry_seconds(step.attempts, rng), min(asked or 0.0, LONGEST_ASKED_SECONDS))
         return StepEnd(run, (waiting,), "running", run.index, due_at=due_at, error_message=message)
     if step.is_critical:
         failed = replace(step, status="failed", error_message=message, completed_at=now)

@@ -91,7 +91,7 @@ def _read_answer(answer: bytes, status: int) -> "StepResult":
             "the process that ran it died ({status}); it may have used too much memory", status=_named(status)
         ) from None
     if "output" in told:
-        return StepResult(told["output"], end_run=told["end_run"])
+        return StepResult(told["output"], end_run=told["end_run"], outlet=told["outlet"])
     raise (PassingStepError if told["passing"] else StepError)("{problem}", problem=told["problem"])
 
 
@@ -104,7 +104,7 @@ def _named(status: int) -> str:
 
 def main() -> None:
     """The keeper: start the work, and let nothing outlive it."""
-    _adopt_orphans()
+    adopt_orphans()
     size = _LENGTH.unpack(_read_exactly(_LENGTH.size))[0]
     task = _read_exactly(size)
     worker = os.fork()
@@ -178,7 +178,8 @@ def _same_group(pid: int) -> list[int]:
     return []
 
 
-def _adopt_orphans() -> None:
+def adopt_orphans() -> None:
+    """Be the parent of what descendants leave behind (Linux), and leave the terminal's Ctrl-C to the worker."""
     if sys.platform == "linux":
         import ctypes
 
@@ -235,7 +236,7 @@ def _answer(data: bytes) -> bytes:
             files=files,
         )
         result = step.work(context, step.config_model.model_validate(task["config"]))
-        return orjson.dumps({"output": result.output, "end_run": result.end_run})
+        return orjson.dumps({"output": result.output, "end_run": result.end_run, "outlet": result.outlet})
     except StepError as error:
         return orjson.dumps({"problem": str(error), "passing": error.passing})
     except HeadwaterError as error:

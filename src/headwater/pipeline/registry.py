@@ -1,24 +1,18 @@
 """Which step types there are: those in `steps/`, one module each, named as the type, and those of plugins.
 
-A plugin's distribution names its step types by entry points of the group `headwater.steps`. Nothing is imported
-before it is asked for, and a plugin that cannot be imported is left out with a warning.
+Nothing is imported before it is asked for, and a plugin that cannot be used is left out (see headwater.plugins).
 """
 
 import importlib
 import importlib.util
-import logging
 import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 
-from headwater.errors import NotFoundError
+from headwater.errors import NotFoundError, Text
 from headwater.pipeline import steps
-from headwater.pipeline.steps.base import Step
-
-log = logging.getLogger(__name__)
-
-GROUP = "headwater.steps"
+from headwater.pipeline.steps.base import Step, StepConfig
+from headwater.plugins import STEPS, Plugins, load_plugins
 
 
 class StepHandlers(Mapping[str, Step]):
@@ -31,7 +25,7 @@ class StepHandlers(Mapping[str, Step]):
         return handler
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in sorted({*_modules(), *_entry_points()}) if _handler(name) is not None)
+        return iter(sorted({*own_step_types(), *step_plugins().usable}))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -45,6 +39,8 @@ def find_step(step_type: str) -> Step:
     try:
         return STEP_HANDLERS[step_type]
     except KeyError:
+        if disabled := step_plugins().why_not(step_type):
+            raise NotFoundError("{problem}", problem=disabled.render()) from None
         raise NotFoundError(
             "there is no step type {type}; there are {known}", type=step_type, known=", ".join(STEP_HANDLERS)
         ) from None
@@ -56,40 +52,36 @@ def is_installed(step: Step) -> bool:
 
 
 @cache
+def own_step_types() -> frozenset[str]:
+    """The names of Headwater's own: they have two words; what steps share is in modules of one."""
+    return frozenset(found.name for found in pkgutil.iter_modules(steps.__path__) if "_" in found.name)
+
+
+def step_plugins() -> Plugins:
+    """The step types that other packages bring."""
+    return load_plugins(STEPS, Step, own_step_types(), _find_fault)
+
+
+def _find_fault(name: str, loaded: type[Step]) -> Text | None:
+    """What is wrong with a step type that a package brings, beyond its being one."""
+    named = getattr(loaded, "step_type", None)
+    if named != name:
+        return Text("its step_type is {type}, not {name}", type=named, name=name)
+    model: type = loaded.config_model
+    if not issubclass(model, StepConfig):
+        return Text("its config_model does not extend StepConfig")
+    loaded()  # what cannot be made cannot be used
+    return None
+
+
+@cache
 def _handler(step_type: str) -> Step | None:
-    module = _modules().get(step_type)
-    if module is not None:
-        for value in vars(importlib.import_module(module)).values():
-            if isinstance(value, type) and getattr(value, "step_type", None) == step_type:
-                kind: type[Step] = value
-                return kind()
-        return None  # a module that steps share
-    point = _entry_points().get(step_type)
-    return None if point is None else _load(point)
-
-
-def _load(point: EntryPoint) -> Step | None:
-    try:
-        kind = point.load()
-        step = kind()
-    except Exception as error:  # noqa: BLE001 - whatever a plugin does wrong, the others go on
-        log.warning("the step type %s of a plugin (%s) cannot be used: %s", point.name, point.value, error)
-        return None
-    if not isinstance(step, Step) or step.step_type != point.name:
-        log.warning("%s is no step type named %s", point.value, point.name)
-        return None
-    return step
-
-
-@cache
-def _modules() -> dict[str, str]:
-    return {
-        found.name: f"{steps.__name__}.{found.name}"
-        for found in pkgutil.iter_modules(steps.__path__)
-        if found.name != "base"
-    }
-
-
-@cache
-def _entry_points() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
+    if step_type in own_step_types():
+        module = importlib.import_module(f"{steps.__name__}.{step_type}")
+        kinds = (
+            value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Step)
+        )
+        kind: type[Step] = next(kind for kind in kinds if getattr(kind, "step_type", None) == step_type)
+        return kind()
+    plugin = step_plugins().usable.get(step_type)
+    return None if plugin is None else plugin.loaded()

@@ -4,6 +4,7 @@ Every message names the step by its number and type, and the field.
 """
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,6 +17,7 @@ from headwater.store.templates import NewTemplate, Template
 from headwater.wording import NOTHING
 
 MOST_STEPS = 50
+STARS = "***"  # what stands for a secret wherever a config is shown
 LONGEST_TIMEOUT_SECONDS = 86_400.0
 
 
@@ -44,15 +46,39 @@ def read_template(data: Any) -> NewTemplate:
         written = _WrittenTemplate.model_validate(data)
     except ValidationError as error:
         raise InputError("template: {problem}", problem=_first_problem(error, _WrittenTemplate)) from None
+    steps = [_read_step(number, step) for number, step in enumerate(written.steps, start=1)]
     return NewTemplate(
         name=written.name,
         description=written.description,
         run_on_change=written.run_on_change,
-        steps=tuple(_read_step(number, step) for number, step in enumerate(written.steps, start=1)),
+        steps=tuple(step for step, _ in steps),
+        outlets=tuple(outlet for _, outlet in steps if outlet is not None),
     )
 
 
-def _read_step(number: int, data: Any) -> dict[str, Any]:
+def keep_secrets(data: Any, before: Template) -> Any:
+    """What somebody wrote, with the secrets that are stored where it shows their stars."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("steps"), list):
+        return data
+    steps = [
+        _with_secrets(step, old) if old is not None else step
+        for step, old in zip_longest(data["steps"], before.steps[: len(data["steps"])])
+    ]
+    return {**data, "steps": steps}
+
+
+def _with_secrets(step: Any, old: Mapping[str, Any]) -> Any:
+    if not isinstance(step, Mapping) or step.get("step_type") != old["step_type"]:
+        return step
+    config = step.get("config")
+    if not isinstance(config, Mapping):
+        return step
+    kept = {key: old["config"].get(key, value) if value == STARS else value for key, value in config.items()}
+    return {**step, "config": kept}
+
+
+def _read_step(number: int, data: Any) -> tuple[dict[str, Any], str | None]:
+    """A step as it is stored, and the outlet to which it publishes."""
     named = data.get("step_type") if isinstance(data, Mapping) else None
     label = f"{number} ({named})" if isinstance(named, str) else str(number)
     try:
@@ -71,13 +97,14 @@ def _read_step(number: int, data: Any) -> dict[str, Any]:
     except (InputError, NotFoundError) as error:
         raise InputError("step {step}: {problem}", step=label, problem=error.render()) from None
     _refuse_missing(label, step)
-    return {
+    stored = {
         "step_type": written.step_type,
         "is_critical": written.is_critical,
         "config": written.config,
         "timeout_seconds": written.timeout_seconds,
         "retries": step.retries if written.retries is None else written.retries,
     }
+    return stored, step.outlet_of(config)
 
 
 def _refuse_missing(label: str, step: Step) -> None:

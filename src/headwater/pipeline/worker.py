@@ -27,6 +27,8 @@ from headwater.pipeline.advance import (
 from headwater.pipeline.batch import Batch
 from headwater.pipeline.limits import Pool, make_pools, read_limits
 from headwater.pipeline.registry import STEP_HANDLERS, find_step
+from headwater.pipeline.steps.service import secrets_for_steps
+from headwater.store.clock import DatabaseClock
 from headwater.store.database import Store
 from headwater.store.patience import patiently
 from headwater.store.runs import ClaimedRun, StepEnd, cancelled_among, commit_steps, renew_leases
@@ -67,7 +69,10 @@ class _InHand:
 
 
 class Worker:
-    """Works on the runs of one store until `stop`."""
+    """Works on the runs of one store until `stop`.
+
+    Without a `clock` of the caller's, the database's decides what is due and which leases have run out.
+    """
 
     def __init__(
         self,
@@ -78,11 +83,12 @@ class Worker:
         concurrency: int | None = None,
         only: Collection[str] = (),
         without: Collection[str] = (),
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self.tally = Tally()
         self.store = store
-        self.clock = clock
+        self._database_clock = DatabaseClock(store)  # unless the caller has one that counts
+        self.clock = clock or self._database_clock
         self.limits = read_limits(settings.step_limits)
         for name in (*only, *without):
             find_step(name)
@@ -90,7 +96,9 @@ class Worker:
         if not step_types:
             raise InputError("there is no step type left for this worker")
         self.pools = make_pools(step_types, concurrency or settings.pipeline_concurrency or 1, self.limits)
-        self._bench = Workbench(settings.data_dir / "files", fetcher, clock)
+        self._bench = Workbench(
+            settings.data_dir / "files", fetcher, secrets_for_steps(settings.secrets), self.clock
+        )
         self._in_hand: dict[int, _InHand] = {}
         self._commits: Batch[StepEnd, bool] = Batch(self._commit)
         self._stopping_since: float | None = None
@@ -123,6 +131,7 @@ class Worker:
             from headwater.pipeline.runner import run_from_rows as run_from
         else:
             from headwater.pipeline.queue import run_from_queue as run_from
+        await patiently(self._set_clock, give_up=lambda: self.stopping)
         watching = asyncio.create_task(self._watch())
         working = asyncio.create_task(run_from(self))
         stopping = asyncio.create_task(self._stop_event.wait())
@@ -142,6 +151,10 @@ class Worker:
             for task in (working, watching, stopping):
                 task.cancel()
             await asyncio.gather(working, watching, stopping, return_exceptions=True)
+
+    async def _set_clock(self) -> None:
+        if self.clock is self._database_clock and self._database_clock.is_stale:
+            await self.store.read(self._database_clock.measure)
 
     def _stop_seconds_left(self) -> float:
         if self._stopping_since is None:
@@ -211,10 +224,11 @@ class Worker:
         renewed_at = time.monotonic()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            if not self._in_hand:
-                renewed_at = time.monotonic()  # a run just claimed has its whole lease
-                continue
             try:
+                await self._set_clock()
+                if not self._in_hand:
+                    renewed_at = time.monotonic()  # a run just claimed has its whole lease
+                    continue
                 for run_id in await self.store.read(cancelled_among, self.in_hand):
                     if run_id in self._in_hand:
                         self._in_hand[run_id].stop("cancelled")

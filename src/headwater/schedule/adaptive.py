@@ -5,11 +5,10 @@ bytes, and a plan into a reason that can be told. It is pure, like every policy.
 """
 
 from dataclasses import dataclass
-from itertools import accumulate
 from random import Random
 
 from headwater.model import Observation, Plan
-from headwater.schedule import kernel, layout
+from headwater.schedule import arithmetic, kernel, layout
 
 DEFAULT_PRICE_SECONDS = 800.0  # about six visits per source and day on a usual mix of sources
 _JITTER = 0.05
@@ -27,21 +26,10 @@ class AdaptivePolicy:
     def digest(self, state: bytes | None, visit: Observation) -> bytes | None:
         if visit.outcome in ("failed", "skipped"):
             return state
-        vector = layout.unpack_state(state)
-        begun = vector is None or visit.at < vector[layout.LAST_AT]
-        if vector is None or begun:
-            vector = [0.0] * layout.SIZE
-            kernel.begin(vector, visit.at)
-        digest_observation(vector, visit, begun)
-        return layout.pack_state(vector)
+        return arithmetic.current().digest(state, visit)
 
     def plan(self, state: bytes | None, now: float, rng: Random) -> Plan:
-        vector = layout.unpack_state(state)
-        if vector is None:
-            # Nothing is known yet: the prior alone says how soon to look.
-            vector = [0.0] * layout.SIZE
-            kernel.begin(vector, now)
-        out = plan_vector(vector, now, self.price_seconds)
+        out = arithmetic.current().plan(state, now, self.price_seconds)
         spread = 1.0 + _JITTER * out[kernel.OUT_FLAT] * (2.0 * rng.random() - 1.0)
         after = max(out[kernel.OUT_AFTER], kernel.MIN_CELL_SECONDS) * spread
         return Plan(
@@ -55,48 +43,6 @@ class AdaptivePolicy:
                 "window": out[kernel.OUT_BOUND] > 0.0,
             },
         )
-
-
-def digest_observation(vector: list[float], visit: Observation, begun: bool) -> None:
-    """Take one visit that worked into an unpacked state. The first visit's items are the source's history."""
-    kernel.digest_visit(
-        vector,
-        visit.at,
-        sorted(visit.item_times),
-        visit.items_found,
-        begun,
-        visit.overflow,
-        [0.0] * (layout.SHAPES + 2),
-    )
-
-
-def plan_vector(vector: list[float], now: float, price_seconds: float) -> list[float]:
-    """The kernel's plan with fresh working space."""
-    out = [0.0] * kernel.OUT_SIZE
-    space = kernel.CELL_SPACE
-    kernel.plan_visit(
-        vector,
-        now,
-        price_seconds,
-        [0.0] * (layout.SHAPES + 2),
-        [0.0] * layout.LEVELS,
-        sum_day(vector),
-        [0.0] * kernel.HOUR_SPACE,
-        [0.0] * space,
-        [0.0] * space,
-        [0.0] * space,
-        [0.0] * space,
-        [0] * space,
-        out,
-    )
-    return out
-
-
-def sum_day(vector: list[float]) -> list[float]:
-    """What `kernel.sum_day` does, in the interpreter's own loops: every plan needs it."""
-    day = vector[layout.DAY : layout.DAY + layout.DAY_BINS]
-    bins = day[-kernel.MARGIN :] + day + day[: kernel.REACH - layout.DAY_BINS - kernel.MARGIN]
-    return list(accumulate(accumulate(bins[:-1], initial=0.0), initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, tzinfo
 
 from headwater.language import Language, translate
-from headwater.model import Json, Plan
+from headwater.model import Json, Plan, Source
 from headwater.schedule.adaptive import describe_state
 
 
@@ -17,6 +17,17 @@ def explain_plan(
     if reason.get("needs_attention"):
         parts.append(translate("the source wants a login: it needs your attention", language))
     return translate("; ", language).join(part for part in parts if part)
+
+
+def explain_next(source: Source, language: Language | None = None) -> str:
+    """Why a source's next visit is when it is, or why there is none."""
+    if source.is_deleted:
+        return translate("it was removed; nothing visits it", language)
+    if not source.schedule_enabled:
+        return translate("it is switched off; nothing visits it", language)
+    if source.next_fetch_at is None:
+        return translate("it has not been visited yet and is first in line", language)
+    return explain_plan(Plan(source.next_fetch_at, source.plan_reason), language, state=source.policy_state)
 
 
 def _say(template: str, language: Language | None, **values: object) -> str:

@@ -6,7 +6,7 @@ source: 24 hours, and 7 days for Retry-After, which a publisher sends on purpose
 
 from dataclasses import dataclass
 
-from headwater.model import Hints
+from headwater.model import NO_HINTS, Hints
 
 MAX_FLOOR_SECONDS = 24 * 3600.0
 MAX_RETRY_AFTER_SECONDS = 7 * 24 * 3600.0
@@ -25,6 +25,8 @@ class Floor:
 
 def find_floor(hints: Hints, now: float) -> Floor | None:
     """The latest of all the publisher's wishes, or None where it has none."""
+    if hints is NO_HINTS:
+        return None
     wishes = [
         Floor(now + min(seconds, cap), name)
         for name, seconds, cap in (

@@ -5,7 +5,7 @@ mean 1 mixed from competing shapes of the day and the week, each trusted as far 
 The plan minimises expected delay plus a price per visit over the coming few visits, and takes the first.
 
 Written in the plain subset of Python that compiles as it stands: numbers, indexing and loops, no objects.
-Production runs it as it is; the simulator compiles these very functions. Nothing here knows a clock.
+Few visits run it as it is; many, and the simulator, compile these very functions. Nothing here knows a clock.
 """
 
 from math import exp, log, sqrt
@@ -38,7 +38,7 @@ from headwater.schedule.layout import (
     WINDOW,
 )
 
-# list[float] in production, an array when compiled.
+# list[float] as it is, an array when compiled.
 Vector = Any
 
 _DAY_SECONDS = 86400.0
@@ -602,3 +602,23 @@ def plan_visit(
         chosen = bound
         out[OUT_BOUND] = 1.0
     out[OUT_AFTER] = chosen
+
+
+def plan_from_state(
+    vector: Vector,
+    now: float,
+    price: float,
+    weights: Vector,
+    rates: Vector,
+    sums: Vector,
+    hour: Vector,
+    times: Vector,
+    counts: Vector,
+    moments: Vector,
+    costs: Vector,
+    hull: Vector,
+    out: Vector,
+) -> None:
+    """`plan_visit` with its sums: everything after `price` is working space."""
+    sum_day(vector, sums)
+    plan_visit(vector, now, price, weights, rates, sums, hour, times, counts, moments, costs, hull, out)

@@ -42,18 +42,29 @@ _VERSION = 1
 _HEADER = struct.Struct("<BI")
 _BODY = struct.Struct(f"<{SCALARS}d{SIZE - SCALARS}H")
 PACKED_BYTES = _HEADER.size + _BODY.size
+SCALARS_OFFSET = _HEADER.size
+GRAINS_OFFSET = SCALARS_OFFSET + 8 * SCALARS
 
 
 def pack_state(vector: Sequence[float]) -> bytes:
-    body = _BODY.pack(*vector)
+    return add_header(_BODY.pack(*vector))
+
+
+def add_header(body: bytes) -> bytes:
+    """The packed state whose numbers are packed already."""
     return _HEADER.pack(_VERSION, crc32(body)) + body
+
+
+def is_state(packed: bytes | None) -> bool:
+    """Whether this is a state that can be trusted."""
+    if packed is None or len(packed) != PACKED_BYTES:
+        return False
+    version, checksum = _HEADER.unpack_from(packed)
+    return bool(version == _VERSION and crc32(memoryview(packed)[_HEADER.size :]) == checksum)
 
 
 def unpack_state(packed: bytes | None) -> list[float] | None:
     """The state's vector, or None where there is none that can be trusted."""
-    if packed is None or len(packed) != PACKED_BYTES:
-        return None
-    version, checksum = _HEADER.unpack_from(packed)
-    if version != _VERSION or crc32(memoryview(packed)[_HEADER.size :]) != checksum:
+    if packed is None or not is_state(packed):
         return None
     return list(_BODY.unpack_from(packed, _HEADER.size))

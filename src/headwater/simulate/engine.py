@@ -15,8 +15,10 @@ from typing import Any
 from headwater.errors import InputError
 from headwater.schedule import kernel, layout
 from headwater.schedule.adaptive import DEFAULT_PRICE_SECONDS
+from headwater.schedule.arithmetic import SPACE_SIZES
+from headwater.schedule.compiled import is_compiled
 from headwater.simulate import replay
-from headwater.simulate.compiled import is_compiled, load_functions
+from headwater.simulate.loops import load_functions
 from headwater.simulate.results import Result, SourceResult, summarise
 from headwater.simulate.trace import SourceTrace, Trace
 
@@ -96,14 +98,7 @@ def replay_source(source: SourceTrace, policy: str, scale: float, conditions: Co
 
 def make_space() -> tuple[Any, ...]:
     """The kernel's working space, in the order its functions take it."""
-    sizes = (
-        layout.SHAPES + 2,
-        layout.LEVELS,
-        kernel.SUMS_SIZE,
-        kernel.HOUR_SPACE,
-        *[kernel.CELL_SPACE] * 4,
-    )
-    vectors = [make_zeros(size) for size in sizes]
+    vectors = [make_zeros(size) for size in SPACE_SIZES]
     return (*vectors, make_indexes(kernel.CELL_SPACE), make_zeros(kernel.OUT_SIZE))
 
 

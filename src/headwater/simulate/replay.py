@@ -1,7 +1,7 @@
 """Replaying one source: visit, see what is new, plan, visit again.
 
 Two loops, one for the adaptive policy and one for all the others, in the plain subset of Python that the
-simulator compiles (see `compiled`). `cursor` carries a replay along, so that it can be stopped and resumed.
+simulator compiles (see `schedule.compiled`). `cursor` carries a replay along, so that it can be stopped and resumed.
 """
 
 from math import exp, floor, sqrt
@@ -12,8 +12,7 @@ from headwater.schedule.kernel import (
     Vector,
     begin,
     digest_visit,
-    plan_visit,
-    sum_day,
+    plan_from_state,
 )
 
 POSITION = 0  # items seen so far
@@ -84,8 +83,7 @@ def wait_adaptive(
     hull: Vector,
     out: Vector,
 ) -> float:
-    sum_day(vector, sums)
-    plan_visit(vector, now, price, weights, rates, sums, hour, cells, counts, moments, costs, hull, out)
+    plan_from_state(vector, now, price, weights, rates, sums, hour, cells, counts, moments, costs, hull, out)
     wait: float = min(max(out[OUT_AFTER], MIN_CELL_SECONDS, shortest), longest)
     return wait
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from headwater.schedule import layout
 from headwater.schedule.price import STEER_EVERY_SECONDS, Price, begin_price, steer
 from headwater.simulate import replay
-from headwater.simulate.compiled import load_functions
 from headwater.simulate.engine import Conditions, make_space, make_vector, make_zeros
+from headwater.simulate.loops import load_functions
 from headwater.simulate.trace import SourceTrace
 
 _DAY = 86400.0

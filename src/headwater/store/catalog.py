@@ -2,19 +2,35 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Integer, cast, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    TextClause,
+    and_,
+    cast,
+    func,
+    or_,
+    select,
+    text,
+)
 
-from headwater.model import Json
-from headwater.store.tables import collection_records, items, sources
+from headwater.model import Json, Source
+from headwater.store.listing import values_in_use
+from headwater.store.paging import one_page
+from headwater.store.sources import source_from_row
+from headwater.store.tables import LIVE, UNUSUAL, collection_records, items, sources
 
 DAY_SECONDS = 86_400.0
 RHYTHM_DAYS = 14
 
 State = Literal["ok", "failing", "paused", "off", "due", "removed"]
 STATES: Final[tuple[State, ...]] = ("ok", "failing", "paused", "off", "due", "removed")
+RARE_STATES: Final[tuple[State, ...]] = ("failing", "paused", "off", "removed")
 Sort = Literal["name", "-name", "next", "-next", "last", "-last", "errors", "new"]
 SORTS: Final[tuple[Sort, ...]] = ("name", "-name", "next", "-next", "last", "-last", "errors", "new")
 
@@ -51,14 +67,16 @@ class CatalogSource:
 
 @dataclass(frozen=True, slots=True)
 class VisitRecord:
-    """One visit as the log tells it."""
+    """One visit as the log tells it. The claim it was made under numbers a source's visits."""
 
+    lease_no: int
     started_at: float
     finished_at: float
     status: str
     items_found: int
     items_new: int
     items_updated: int
+    overflow: bool
     http_status: int | None
     requests: int
     bytes_received: int
@@ -75,7 +93,19 @@ _ORDERS: dict[Sort, tuple[ColumnElement[object], ...]] = {
     "last": (sources.c.last_fetched_at.asc().nulls_first(),),
     "-last": (sources.c.last_fetched_at.desc().nulls_last(),),
     "errors": (sources.c.consecutive_failures.desc(), sources.c.fetch_error_count.desc()),
-    "new": (sources.c.id.desc(),),
+}
+
+
+# For some sorts: which sources stand in front, in what order, and which are the others.
+_IN_LINE = sources.c.due_at.is_not(None)  # which none is that was removed
+_FRONTS: dict[Sort, tuple[Any, tuple[Any, ...], Any]] = {
+    "next": (_IN_LINE, (sources.c.due_at, sources.c.id), ~_IN_LINE),
+    "-next": (_IN_LINE, (sources.c.due_at.desc(), sources.c.id), ~_IN_LINE),
+    "errors": (
+        and_(text(LIVE), text(f"({UNUSUAL})"), sources.c.consecutive_failures > 0),
+        (*_ORDERS["errors"], sources.c.id),
+        sources.c.consecutive_failures == 0,
+    ),
 }
 
 
@@ -88,12 +118,58 @@ def find_sources(
     offset: int = 0,
     limit: int = 50,
 ) -> list[CatalogSource]:
-    query = select(*_COLUMNS).where(*_conditions(wanted, now)).order_by(*_ORDERS[sort], sources.c.id)
+    order = (_by_id(wanted).desc(),) if sort == "new" else (*_ORDERS[sort], sources.c.id)
+    query = select(*_COLUMNS).where(*_conditions(wanted, now)).order_by(*order)
+    if sort in ("name", "-name") and wanted == SourceFilter():
+        page = select(sources.c.id).where(~sources.c.is_deleted).order_by(*order).offset(offset).limit(limit)
+        query, offset = select(*_COLUMNS).where(sources.c.id.in_(page)).order_by(*order), 0
+    if sort in _FRONTS and wanted == SourceFilter():
+        ids = _front_first(connection, sort, offset, limit)
+        place = {source_id: number for number, source_id in enumerate(ids)}
+        found = _read(connection, select(*_COLUMNS).where(sources.c.id.in_(ids)))
+        return sorted(found, key=lambda source: place[source.id])
+    return _read(connection, query.offset(offset).limit(limit))
+
+
+def _front_first(connection: Connection, sort: Sort, offset: int, limit: int) -> list[int]:
+    """A page of all sources: first those that an index has in order, then the others by number.
+
+    To sort them all takes reading them all, for the sake of those that are alike.
+    """
+    front, order, rest = _FRONTS[sort]
+    ids = select(sources.c.id)
+    found = list(connection.execute(ids.where(front).order_by(*order).offset(offset).limit(limit)).scalars())
+    if len(found) < limit:
+        count = connection.execute(select(func.count()).where(front)).scalar_one()
+        others = ids.where(text(LIVE), rest).order_by(sources.c.id).offset(max(0, offset - count))
+        found += connection.execute(others.limit(limit - len(found))).scalars()
+    return found
+
+
+def _read(connection: Connection, query: Select[Any]) -> list[CatalogSource]:
     found = []
-    for row in connection.execute(query.offset(offset).limit(limit)):
+    for row in connection.execute(query):
         values = row._asdict()
         found.append(CatalogSource(**{**values, "plan_reason": orjson.loads(values["plan_reason"])}))
     return found
+
+
+def _by_id(wanted: SourceFilter) -> ColumnElement[int]:
+    """What sources are sorted by. Where few are wanted, these are sorted; not all are looked through in order."""
+    return sources.c.id + 0 if wanted.state in (*RARE_STATES, "due") else sources.c.id
+
+
+def sources_page(
+    connection: Connection, wanted: SourceFilter, *, now: float, after: int | None, limit: int
+) -> list[Source]:
+    """Up to `limit` sources and one more, by number, from after the one numbered `after`."""
+    query = one_page(
+        select(sources).where(*_conditions(wanted, now)),
+        [_by_id(wanted)],
+        after=None if after is None else (after,),
+        limit=limit,
+    )
+    return [source_from_row(row) for row in connection.execute(query)]
 
 
 def count_sources(connection: Connection, wanted: SourceFilter, *, now: float) -> int:
@@ -101,18 +177,21 @@ def count_sources(connection: Connection, wanted: SourceFilter, *, now: float) -
     return int(connection.execute(query).scalar_one())
 
 
-def _conditions(wanted: SourceFilter, now: float) -> list[ColumnElement[bool]]:
+def _conditions(wanted: SourceFilter, now: float) -> list[ColumnElement[bool] | TextClause]:
     column = sources.c
-    conditions: list[ColumnElement[bool]] = [
-        column.is_deleted if wanted.state == "removed" else ~column.is_deleted
+    conditions: list[ColumnElement[bool] | TextClause] = [
+        column.is_deleted if wanted.state == "removed" else text(LIVE)
     ]
+    if wanted.state in RARE_STATES:
+        conditions.append(text(f"({UNUSUAL})"))  # these are all in the index of the unusual ones
     if wanted.search:
-        conditions.append(
-            or_(
-                column.name.icontains(wanted.search, autoescape=True),
-                column.url.icontains(wanted.search, autoescape=True),
-            )
+        here = or_(
+            column.name.icontains(wanted.search, autoescape=True),
+            column.url.icontains(wanted.search, autoescape=True),
         )
+        # Looked for in the index of names, which is much smaller than the sources; removed ones are not in it.
+        index = select(column.id).where(~column.is_deleted, here)
+        conditions.append(here if wanted.state == "removed" else column.id.in_(index))
     if wanted.type:
         conditions.append(column.type == wanted.type)
     if wanted.folder:
@@ -157,21 +236,23 @@ def publication_history(connection: Connection, source_id: int, *, limit: int = 
     return sorted(connection.execute(query).scalars())
 
 
-def last_visits(connection: Connection, source_id: int, *, limit: int = 50) -> list[VisitRecord]:
-    """The newest visits to a source, newest first."""
+def last_visits(
+    connection: Connection, source_id: int, *, after: int | None = None, limit: int = 50
+) -> list[VisitRecord]:
+    """Up to `limit` visits to a source and one more, newest first, from before the one numbered `after`."""
     columns = [collection_records.c[name] for name in VisitRecord.__dataclass_fields__]
-    query = (
-        select(*columns)
-        .where(collection_records.c.source_id == source_id)
-        .order_by(collection_records.c.lease_no.desc())
-        .limit(limit)
+    query = one_page(
+        select(*columns).where(collection_records.c.source_id == source_id),
+        [collection_records.c.lease_no],
+        after=None if after is None else (after,),
+        limit=limit,
+        newest_first=True,
     )
     return [VisitRecord(*row) for row in connection.execute(query)]
 
 
 def used_types(connection: Connection) -> list[str]:
-    query = select(sources.c.type).where(~sources.c.is_deleted).distinct()
-    return sorted(connection.execute(query).scalars())
+    return values_in_use(connection, "type")
 
 
 def existing(connection: Connection, source_ids: Iterable[int]) -> list[int]:

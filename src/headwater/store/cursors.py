@@ -6,32 +6,27 @@ replaced before they were read are not told one by one.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Row, Select, func, select
 
-from headwater.errors import InputError, NotFoundError
+from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.store.items import StoredItem, stored_item
 from headwater.store.positions import last_settled_position
+from headwater.store.search import first_unindexed_position
+from headwater.store.selection import (
+    EVERYTHING,
+    Selection,
+    conditions,
+    from_json,
+    refuse_unknown_sources,
+    to_json,
+)
 from headwater.store.tables import consumer_cursors, items, sources
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class CursorFilter:
-    """Which items a cursor is for; what is None makes no difference."""
-
-    source_id: int | None = None
-    folder: str | None = None
-    type: str | None = None
-    query: str | None = None  # occurs in title, summary or content; case makes no difference
-
-
-EVERYTHING = CursorFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +34,7 @@ class Cursor:
     name: str
     position: int
     with_changes: bool
-    filter: CursorFilter
+    selection: Selection
     created_at: float
     acknowledged_at: float | None
 
@@ -54,7 +49,7 @@ class PlacedItem:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a cursor has before it. Acknowledging `position` acknowledges all of it, and what the filter left out."""
+    """What a cursor has before it. Acknowledging `position` acknowledges all of it, and what the selection left out."""
 
     items: tuple[PlacedItem, ...]
     position: int
@@ -66,7 +61,7 @@ def create_cursor(
     name: str,
     *,
     now: float,
-    filter: CursorFilter = EVERYTHING,
+    selection: Selection = EVERYTHING,
     with_changes: bool = False,
     from_now: bool = False,
 ) -> Cursor:
@@ -76,17 +71,15 @@ def create_cursor(
             "{name} cannot be a cursor's name; use letters, digits, dots, hyphens and underscores", name=name
         )
     if connection.execute(select(consumer_cursors.c.name).where(consumer_cursors.c.name == name)).first():
-        raise InputError("there is a cursor {name} already; remove it first, or reset it", name=name)
-    if filter.source_id is not None:
-        from headwater.store.sources import get_source
-
-        get_source(connection, filter.source_id)
+        raise ConflictError("there is a cursor {name} already; remove it first, or reset it", name=name)
+    refuse_unknown_sources(connection, selection)
+    conditions(connection, selection)  # complains of a search for nothing
     connection.execute(
         consumer_cursors.insert().values(
             name=name,
             position=last_settled_position(connection) if from_now else 0,
             with_changes=with_changes,
-            filters=orjson.dumps(_without_none(asdict(filter))).decode(),
+            filters=orjson.dumps(to_json(selection)).decode(),
             created_at=now,
         )
     )
@@ -109,10 +102,10 @@ def list_cursors(connection: Connection) -> list[Cursor]:
 def read_cursor(connection: Connection, name: str, *, limit: int = 100) -> Page:
     """The next items before the cursor, at most `limit`. Reading again gives the same until they are acknowledged."""
     cursor = get_cursor(connection, name)
-    settled = max(cursor.position, last_settled_position(connection))
+    settled = _readable_position(connection, cursor)
     place = _place(cursor)
     columns = (items, sources.c.name.label("source_name"))
-    query = _matching(select(*columns).join_from(items, sources), cursor, settled)
+    query = _matching(connection, select(*columns).join_from(items, sources), cursor, settled)
     rows = connection.execute(query.order_by(place).limit(limit)).all()
     found = tuple(
         PlacedItem(row.changed_position if cursor.with_changes else row.position, stored_item(row))
@@ -124,9 +117,9 @@ def read_cursor(connection: Connection, name: str, *, limit: int = 100) -> Page:
 
 def count_before(connection: Connection, cursor: Cursor) -> int:
     """How many items the cursor has before it."""
-    settled = last_settled_position(connection)
+    settled = _readable_position(connection, cursor)
     query = select(func.count()).select_from(items.join(sources))
-    return int(connection.execute(_matching(query, cursor, settled)).scalar_one())
+    return int(connection.execute(_matching(connection, query, cursor, settled)).scalar_one())
 
 
 def acknowledge(connection: Connection, name: str, position: int, *, now: float) -> Cursor:
@@ -165,20 +158,23 @@ def _place(cursor: Cursor) -> Any:
     return items.c.changed_position if cursor.with_changes else items.c.position
 
 
-def _matching(query: Select[Any], cursor: Cursor, settled: int) -> Select[Any]:
-    wanted = cursor.filter
-    query = query.where(_place(cursor) > cursor.position, _place(cursor) <= settled)
-    if wanted.source_id is not None:
-        query = query.where(items.c.source_id == wanted.source_id)
-    if wanted.folder is not None:
-        query = query.where(sources.c.folder == wanted.folder)
-    if wanted.type is not None:
-        query = query.where(sources.c.type == wanted.type)
-    if wanted.query is not None:
-        texts = (items.c.title, items.c.summary, items.c.content)
-        here = [text.icontains(wanted.query, autoescape=True) for text in texts]
-        query = query.where(here[0] | here[1] | here[2])
-    return query
+def _matching(connection: Connection, query: Select[Any], cursor: Cursor, settled: int) -> Select[Any]:
+    return query.where(
+        _place(cursor) > cursor.position,
+        _place(cursor) <= settled,
+        *conditions(connection, cursor.selection),
+    )
+
+
+def _readable_position(connection: Connection, cursor: Cursor) -> int:
+    """How far the cursor can be read: a search finds nothing in what is not yet in the index, so it waits for that."""
+    settled = last_settled_position(connection)
+    if (
+        cursor.selection.search is not None
+        and (unindexed := first_unindexed_position(connection)) is not None
+    ):
+        settled = min(settled, unindexed - 1)
+    return max(cursor.position, settled)
 
 
 def _cursor(row: Row[Any]) -> Cursor:
@@ -186,11 +182,7 @@ def _cursor(row: Row[Any]) -> Cursor:
         name=row.name,
         position=row.position,
         with_changes=bool(row.with_changes),
-        filter=CursorFilter(**orjson.loads(row.filters)),
+        selection=from_json(orjson.loads(row.filters)),
         created_at=row.created_at,
         acknowledged_at=row.acknowledged_at,
     )
-
-
-def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

@@ -68,7 +68,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that may write: committed at the end, rolled back on any error."""
-        with self._translated(), self.engine.connect() as connection:
+        with self.translated(), self.engine.connect() as connection:
             connection = connection.execution_options(headwater_writes=True)
             with connection.begin():
                 yield connection
@@ -76,7 +76,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One consistent view of the database."""
-        with self._translated(), self.engine.connect() as connection, connection.begin():
+        with self.translated(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     async def write(
@@ -103,7 +103,7 @@ class Store:
         return await asyncio.get_running_loop().run_in_executor(threads, call, *args)
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
         """Turn the driver's errors into ours: one line that names the database."""
         try:
             yield

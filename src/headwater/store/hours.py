@@ -34,6 +34,7 @@ class VisitSums:
 
     visits: dict[str, int] = field(default_factory=dict)  # by outcome
     errors: dict[str, int] = field(default_factory=dict)  # failed ones by kind
+    bytes: dict[str, int] = field(default_factory=dict)  # received, by outcome
     items_found: int = 0
     items_new: int = 0
     items_updated: int = 0
@@ -47,6 +48,19 @@ class VisitSums:
     @property
     def failed(self) -> int:
         return self.visits.get("failed", 0)
+
+    @property
+    def bytes_saved(self) -> float:
+        """About how much more would have been received if publishers had sent unchanged documents again.
+
+        A visit that found something new tells how large a document is, on average; each that found nothing saved that
+        much, less what it received all the same.
+        """
+        read = self.visits.get("new", 0)
+        if not read:
+            return 0.0
+        whole = self.visits.get("unchanged", 0) * self.bytes.get("new", 0) / read
+        return max(0.0, whole - self.bytes.get("unchanged", 0))
 
     @property
     def success_rate(self) -> float | None:
@@ -139,5 +153,6 @@ def _add(found: VisitSums, connection: Connection, table: Table, start: float, e
         found.visits[status] = found.visits.get(status, 0) + int(visits)
         if status == "failed" and kind:
             found.errors[kind] = found.errors.get(kind, 0) + int(visits)
+        found.bytes[status] = found.bytes.get(status, 0) + int(sums[-1] or 0)
         for name, value in zip(_SUMS[1:], sums, strict=True):
             setattr(found, name, getattr(found, name) + int(value or 0))

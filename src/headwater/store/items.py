@@ -1,6 +1,6 @@
 """Items: what is known of a source's items, writing new and changed ones, listing them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from headwater.store.search import index_again
 from headwater.store.selection import EVERYTHING, Selection, conditions
 from headwater.store.tables import item_versions, items, seen_ids, sources
 
+UNKNOWN_CONTENT = b""  # of something seen elsewhere
 ChangeKind = Literal["new", "changed", "renamed"]
 
 
@@ -78,6 +79,34 @@ def known_keys(connection: Connection, source_id: int, keys: Iterable[bytes]) ->
             source_id,
         )
     }
+
+
+def earlier_contents(
+    connection: Connection, source_id: int, item_keys: Iterable[bytes]
+) -> dict[bytes, list[bytes]]:
+    """The content hashes of the versions that were replaced, of those items that have some."""
+    found: dict[bytes, list[bytes]] = {}
+    for item_key, content in select_by(
+        connection,
+        "SELECT items.id_hash, item_versions.content_hash FROM items JOIN item_versions ON item_id = items.id"
+        " WHERE source_id = ? AND id_hash {values}",
+        item_keys,
+        "bytea",
+        source_id,
+    ):
+        found.setdefault(bytes(item_key), []).append(bytes(content))
+    return found
+
+
+def remember_keys(connection: Connection, source_id: int, keys: Mapping[bytes, bytes], now: float) -> None:
+    """Let a source take for seen what it never showed us: by key, the key of the item it belongs to."""
+    insert_rows(
+        connection,
+        seen_ids,
+        _SEEN,
+        [(source_id, key, item_key, UNKNOWN_CONTENT, now) for key, item_key in keys.items()],
+        "ON CONFLICT (source_id, id_hash) DO NOTHING",
+    )
 
 
 def recent_times(connection: Connection, source_id: int, limit: int) -> list[float]:

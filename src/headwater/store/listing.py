@@ -3,15 +3,18 @@
 A page that is fetched every other second must not read the contents of what it names.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import orjson
 from sqlalchemy import Connection, select
 
 from headwater.model import Json
+from headwater.store.items import StoredItem, stored_item
 from headwater.store.paging import one_page
 from headwater.store.selection import EVERYTHING, Selection, conditions
-from headwater.store.tables import items, sources
+from headwater.store.tables import LIVE, items, sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,30 @@ def newest_items(
     return [ListedItem(*row) for row in connection.execute(page)]
 
 
+def read_items(connection: Connection, item_ids: Sequence[int]) -> list[StoredItem]:
+    """These items as a whole, in this order; those that are gone are left out."""
+    query = (
+        select(items, sources.c.name.label("source_name"))
+        .join_from(items, sources)
+        .where(items.c.id.in_(item_ids))
+    )
+    found = {row.id: stored_item(row) for row in connection.execute(query)}
+    return [found[item_id] for item_id in item_ids if item_id in found]
+
+
 def list_folders(connection: Connection) -> list[str]:
     """The folders that sources are in."""
-    query = select(sources.c.folder).where(sources.c.folder.is_not(None), ~sources.c.is_deleted).distinct()
-    return sorted(connection.execute(query).scalars())
+    return values_in_use(connection, "folder")
+
+
+def values_in_use(connection: Connection, name: Literal["folder", "type"]) -> list[str]:
+    """The different values of a column that sources have: from one to the next by its index, not source by source."""
+    found = connection.exec_driver_sql(
+        f"WITH RECURSIVE found(value) AS (SELECT min({name}) FROM sources WHERE {LIVE} UNION ALL"
+        f" SELECT (SELECT min({name}) FROM sources WHERE {LIVE} AND {name} > found.value)"
+        " FROM found WHERE found.value IS NOT NULL) SELECT value FROM found WHERE value IS NOT NULL"
+    )
+    return sorted(found.scalars())
 
 
 def first_sources(connection: Connection, *, limit: int) -> list[ListedSource]:

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
     from headwater.store.database import Store
 
-HEAD = "0008"  # a test compares it with the newest file in migrations/versions
+HEAD = "0009"  # a test compares it with the newest file in migrations/versions
 ADVISORY_LOCK = 0x48656164  # any number will do, as long as it never changes
 PATIENCE_SECONDS = 60.0
+UNFINISHED = (
+    "unfinished"  # in the place of a revision while rows are being copied into it: nobody may use it yet
+)
 MIGRATIONS = Path(__file__).with_name("migrations")
 
 
@@ -42,19 +45,33 @@ def _upgrade(store: "Store", target: str) -> None:
         with store.reading() as connection:
             if revision(connection) == HEAD:
                 return
-    with store.writing() as connection, _locked(connection, store.is_sqlite):
-        current = revision(connection)
-        if current == HEAD and target == "head":
+    with store.writing() as connection, building(connection, store):
+        if target == "head" and revision(connection) == HEAD:
             return
-        _refuse_newer(current, store)
-        if current is None and _has_foreign_tables(connection):
-            raise StoreError(
-                "the database {url} holds another program's tables; give Headwater a database of its own",
-                url=store.shown_url,
-            )
-        from alembic import command
+        upgrade_in(connection, target)
 
-        command.upgrade(alembic_config(connection), target)
+
+@contextmanager
+def building(connection: Connection, store: "Store") -> Iterator[None]:
+    """Alone with the database's tables, for as long as the transaction lasts, if they are Headwater's to change."""
+    if not store.is_sqlite:
+        # Held until the transaction ends, so that nobody looks before the commit.
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (ADVISORY_LOCK,))
+    current = revision(connection)
+    _refuse_newer(current, store)
+    if current is None and _has_foreign_tables(connection):
+        raise StoreError(
+            "the database {url} holds another program's tables; give Headwater a database of its own",
+            url=store.shown_url,
+        )
+    yield
+
+
+def upgrade_in(connection: Connection, target: str) -> None:
+    """Migrate to `target` in the transaction that is under way."""
+    from alembic import command
+
+    command.upgrade(alembic_config(connection), target)
 
 
 def revision(connection: Connection) -> str | None:
@@ -79,6 +96,11 @@ def known_revisions() -> set[str]:
 
 
 def _refuse_newer(current: str | None, store: "Store") -> None:
+    if current == UNFINISHED:
+        raise StoreError(
+            "the database {url} is only half filled: run `headwater migrate-to` once more and let it finish",
+            url=store.shown_url,
+        )
     if current is not None and current not in known_revisions():
         raise NewerDatabaseError(
             "the database {url} was written by a newer Headwater (schema {current}, this one knows {known}); "
@@ -94,12 +116,13 @@ def _has_foreign_tables(connection: Connection) -> bool:
     return bool(ours & set(inspect(connection).get_table_names()))
 
 
-@contextmanager
-def _locked(connection: Connection, is_sqlite: bool) -> Iterator[None]:
-    if not is_sqlite:
-        # Held until the transaction ends, so that nobody looks before the commit.
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (ADVISORY_LOCK,))
-    yield
-
-
-__all__: list[Any] = ["HEAD", "alembic_config", "known_revisions", "revision", "upgrade"]
+__all__: list[Any] = [
+    "HEAD",
+    "UNFINISHED",
+    "alembic_config",
+    "building",
+    "known_revisions",
+    "revision",
+    "upgrade",
+    "upgrade_in",
+]

@@ -11,10 +11,17 @@ import orjson
 from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.exc import IntegrityError
 
-from headwater.errors import InputError, NotFoundError
+from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.store.bulk import insert_rows, storable
 from headwater.store.items import StoredItem, stored_item
-from headwater.store.selection import EVERYTHING, Selection, conditions, from_json, to_json
+from headwater.store.selection import (
+    EVERYTHING,
+    Selection,
+    conditions,
+    from_json,
+    refuse_unknown_sources,
+    to_json,
+)
 from headwater.store.tables import item_versions, items, outlet_items, outlets, sources
 
 MOST_ITEMS = 1_000
@@ -53,7 +60,9 @@ def add_outlet(connection: Connection, outlet: Outlet, now: float, *, private: b
         with connection.begin_nested():
             connection.execute(outlets.insert().values(**_row(outlet), created_at=now))
     except IntegrityError:
-        raise InputError("there is an outlet {name} already; choose another name", name=outlet.name) from None
+        raise ConflictError(
+            "there is an outlet {name} already; choose another name", name=outlet.name
+        ) from None
     return outlet
 
 
@@ -78,6 +87,12 @@ def get_outlet(connection: Connection, name: str) -> Outlet:
     return _outlet(row)
 
 
+def outlets_missing(connection: Connection, names: Sequence[str]) -> list[str]:
+    """Which of these outlets there are none of."""
+    known = connection.execute(select(outlets.c.name).where(outlets.c.name.in_(names))).scalars()
+    return sorted(set(names) - set(known))
+
+
 def list_outlets(connection: Connection) -> list[Outlet]:
     return [_outlet(row) for row in connection.execute(select(outlets).order_by(outlets.c.name))]
 
@@ -97,33 +112,47 @@ def read_edition(connection: Connection, name: str) -> Edition:
     rewritten_at = connection.execute(
         select(func.max(item_versions.c.replaced_at)).where(item_versions.c.item_id.in_(item_ids))
     ).scalar()
+    published_at = None
+    if outlet.selection.outlet is not None:
+        published_at = connection.execute(
+            select(func.max(outlet_items.c.published_at)).where(
+                outlet_items.c.outlet_name == outlet.selection.outlet, outlet_items.c.item_id.in_(item_ids)
+            )
+        ).scalar()
     digest = blake2b(repr((outlet, [(row.id, row.version) for row in rows])).encode(), digest_size=12)
     return Edition(
         outlet,
         item_ids,
-        max([outlet.updated_at, rewritten_at or 0.0, *(row.first_seen_at for row in rows)]),
+        max(
+            [
+                outlet.updated_at,
+                rewritten_at or 0.0,
+                published_at or 0.0,
+                *(row.first_seen_at for row in rows),
+            ]
+        ),
         digest.hexdigest(),
     )
 
 
-def read_items(connection: Connection, edition: Edition) -> list[tuple[StoredItem, str]]:
-    """The items of an edition in its order, each with the address of the source it is from."""
+def read_items(connection: Connection, edition: Edition) -> list[tuple[StoredItem, float]]:
+    """The items of an edition in its order, each with when the source it is from was added."""
     query = (
-        select(items, sources.c.name.label("source_name"), sources.c.url.label("source_url"))
+        select(items, sources.c.name.label("source_name"), sources.c.created_at.label("source_added_at"))
         .join_from(items, sources)
         .where(items.c.id.in_(edition.item_ids))
     )
-    found = {row.id: (stored_item(row), row.source_url) for row in connection.execute(query)}
+    found = {row.id: (stored_item(row), row.source_added_at) for row in connection.execute(query)}
     return [found[item_id] for item_id in edition.item_ids if item_id in found]
 
 
-def publish_items(connection: Connection, name: str, item_ids: Sequence[int], now: float) -> None:
-    """Put items into an outlet by hand of a pipeline; one that is there already stays as it is."""
+def publish_items(connection: Connection, published: Sequence[tuple[str, int, float]]) -> None:
+    """Put items into outlets by hand of a pipeline: (outlet, item, when). One that is there already stays as it is."""
     insert_rows(
         connection,
         outlet_items,
         ("outlet_name", "item_id", "published_at"),
-        [(name, item_id, now) for item_id in item_ids],
+        published,
         "ON CONFLICT (outlet_name, item_id) DO NOTHING",
     )
 
@@ -141,15 +170,7 @@ def _check(connection: Connection, outlet: Outlet) -> None:
     if outlet.hub_url and not outlet.hub_url.startswith(("http://", "https://")):
         raise InputError("{url} is not the address of a hub; it starts with https://", url=outlet.hub_url)
     conditions(connection, outlet.selection)  # complains of a search for nothing
-    known = set(
-        connection.execute(
-            select(sources.c.id).where(sources.c.id.in_(outlet.selection.source_ids))
-        ).scalars()
-    )
-    if missing := set(outlet.selection.source_ids) - known:
-        raise NotFoundError(
-            "there is no source {id}; `headwater source list` shows them all", id=min(missing)
-        )
+    refuse_unknown_sources(connection, outlet.selection)
 
 
 def _row(outlet: Outlet) -> dict[str, Any]:

@@ -71,8 +71,8 @@ def read_status(connection: Connection, now: float, longest_lease_seconds: float
         at=now,
         sources=count_sources(connection),
         due=count_due(connection, now),
-        lag_seconds=_lag(connection, now),
-        in_flight=_count_in_flight(connection, now, longest_lease_seconds),
+        lag_seconds=read_lag(connection, now),
+        in_flight=count_in_flight(connection, now, longest_lease_seconds),
         next_due_at=next_visits[0].due_at if next_visits else None,
         today=visits_since(connection, now // DAY * DAY),
         last_24h=visits_since(connection, now - DAY),
@@ -116,8 +116,8 @@ def count_sources(connection: Connection) -> SourceCounts:
     return SourceCounts(total, active, switched_off, paused, retired, needs_attention, failing)
 
 
-def _lag(connection: Connection, now: float) -> float:
-    """Each lane's first has waited longest in it."""
+def read_lag(connection: Connection, now: float) -> float:
+    """How long the source waits that has waited longest: in each lane that is the first."""
     place = sources.c.due_at
     waits = [0.0]
     for low, high in ((MANUAL_LANE, NEW_LANE), (NEW_LANE, 0.0), (0.0, now)):
@@ -129,7 +129,7 @@ def _lag(connection: Connection, now: float) -> float:
     return max(waits)
 
 
-def _count_in_flight(connection: Connection, now: float, longest_lease_seconds: float) -> int:
+def count_in_flight(connection: Connection, now: float, longest_lease_seconds: float) -> int:
     # A source that is being visited stands in line where its lease ends.
     place = sources.c.due_at
     query = select(func.count()).where(

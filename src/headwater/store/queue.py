@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, func, select, update
 
 from headwater.model import Source, Visit
 from headwater.store.bulk import insert_rows, is_sqlite, run_by, select_by, storable, update_rows
@@ -110,6 +110,22 @@ def release(
         announce(connection)  # they may be due at once, and who gives them back may be going away
 
 
+def take_back_plans_of_the_future(connection: Connection, now: float) -> int:
+    """Make due what was visited or claimed while the clock was wrong: by a clock that was ahead, its time never comes.
+
+    Answers how many there were. What is planned that far ahead by a right clock was not visited in the future.
+    """
+    future = now + 86_400.0  # few are planned for later than that, so that there is little to look at
+    return connection.execute(
+        update(sources)
+        .where(
+            sources.c.due_at > future,
+            (sources.c.last_fetched_at > future) | (sources.c.lease_until > future),
+        )
+        .values(due_at=now, next_fetch_at=now)
+    ).rowcount
+
+
 def next_due_at(connection: Connection) -> float | None:
     """The place in line of the first source; at or before now means that something is due."""
     row = connection.exec_driver_sql(
@@ -200,7 +216,7 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
         sources,
         ("id",),
         _COLD,
-        [_cold_row(s.after) for s in valid if _cold_row(s.before) != _cold_row(s.after)],
+        [_cold_row(s.after) for s in valid if _has_cold_news(s)],
     )
     for settlement in valid:
         if settlement.after.url != settlement.before.url:
@@ -302,6 +318,13 @@ def _hot_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
         settlement.visit.finished_at,
         after.id,
     )
+
+
+def _has_cold_news(settlement: Settlement) -> bool:
+    before, after = settlement.before, settlement.after
+    if before.hints is after.hints and before.metadata is after.metadata:
+        return False  # as after most visits
+    return _cold_row(before) != _cold_row(after)
 
 
 def _cold_row(source: Source) -> tuple[Any, ...]:

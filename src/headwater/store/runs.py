@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, update
 
 from headwater.store.bulk import is_sqlite, select_by, storable, update_rows
 from headwater.store.jobs import defer_jobs
+from headwater.store.outlets import publish_items
 from headwater.store.tables import items, pipeline_executions, pipeline_steps
 from headwater.wording import iso
+
+_LONGEST_WAIT_SECONDS = 86_400.0
 
 Status = Literal["pending", "running", "completed", "failed", "skipped"]
 
@@ -79,6 +82,8 @@ class StepEnd:
     due_at: float | None = None
     error_message: str | None = None
     completed_at: float | None = None
+    outlet: str | None = None  # where the step has published the item
+    outlet_at: float = 0.0
 
     @property
     def keeps_lease(self) -> bool:
@@ -274,6 +279,10 @@ def commit_steps(connection: Connection, ends: Sequence[StepEnd]) -> set[tuple[i
         ("status",),
         [("ANALYZED", end.run.content_item["id"]) for end in valid if end.status == "completed"],
     )
+    publish_items(
+        connection,
+        sorted((end.outlet, end.run.content_item["id"], end.outlet_at) for end in valid if end.outlet),
+    )
     defer_jobs(connection, [end.run.id for end in valid if end.due_at is not None])
     return {end.run.lease for end in valid}
 
@@ -302,6 +311,18 @@ def cancelled_among(connection: Connection, run_ids: Iterable[int]) -> set[int]:
         "bigint",
     )
     return {row[0] for row in rows}
+
+
+def take_back_waits(connection: Connection, now: float) -> int:
+    """Make due the runs that wait longer than any lease or retry does: a clock was ahead. Answers how many.
+
+    A run with a slot may have to wait for long: so many others are before it.
+    """
+    run = pipeline_executions.c
+    query = update(pipeline_executions).where(run.due_at > now + _LONGEST_WAIT_SECONDS, run.slot_at.is_(None))
+    run_ids = list(connection.execute(query.values(due_at=now).returning(run.id)).scalars())
+    defer_jobs(connection, run_ids)
+    return len(run_ids)
 
 
 def next_run_due_at(connection: Connection) -> float | None:

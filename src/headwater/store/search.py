@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, column, text
+from sqlalchemy import ColumnElement, Connection, Row, column, func, select, text
 
 from headwater.errors import InputError
 from headwater.store.bulk import is_sqlite, select_by
@@ -24,6 +24,8 @@ MOST_CHARACTERS = 20_000  # of an item; a book's first pages tell what it is abo
 LATE_SECONDS = 600.0  # by which another worker's commit may come after one with a higher number
 MOST_PLACES = 16_000  # PostgreSQL counts no further
 POSITION = "search.indexed"
+# Of matches, beyond which it is quicker to look through the newest items for some of them than to sort them all.
+MANY_MATCHES = 25_000
 
 _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
@@ -68,12 +70,26 @@ def matches(connection: Connection, query: str) -> ColumnElement[bool]:
     """The condition that an item matches a query."""
     terms = sorted(read_query(query), key=lambda term: term.excluded)
     if is_sqlite(connection):
-        found = text("SELECT rowid AS id FROM item_words WHERE item_words MATCH :words")
         words = _fts5(terms)
+        if _has_many(connection, words):
+            here = text(
+                "SELECT 1 FROM item_words WHERE item_words.rowid = items.id AND item_words MATCH :words"
+            )
+            return here.bindparams(words=words).columns(column("found")).exists()
+        found = text("SELECT rowid AS id FROM item_words WHERE item_words MATCH :words")
     else:
         found = text("SELECT item_id AS id FROM item_words WHERE words @@ CAST(:words AS tsquery)")
         words = _tsquery(terms)
     return items.c.id.in_(found.bindparams(words=words).columns(column("id")).scalar_subquery())
+
+
+def _has_many(connection: Connection, words: str) -> bool:
+    """Whether so many items match that FTS5's list of them is long; PostgreSQL's planner knows by itself."""
+    few = text("SELECT rowid FROM item_words WHERE item_words MATCH :words LIMIT :most").columns(
+        column("rowid")
+    )
+    counted = select(func.count()).select_from(few.bindparams(words=words, most=MANY_MATCHES).subquery())
+    return connection.execute(counted).scalar_one() == MANY_MATCHES
 
 
 def _fts5(terms: list[Term]) -> str:
@@ -109,6 +125,14 @@ def index_new_items(connection: Connection, now: float, limit: int = BATCH) -> i
     return len(found)
 
 
+def first_unindexed_position(connection: Connection) -> int | None:
+    """The place in the order of storing of the first item that is not yet in the index."""
+    position = int(get_setting(connection, POSITION) or 0)
+    query = text(_UNINDEXED_POSITION[is_sqlite(connection)])
+    found: int | None = connection.execute(query, {"after": position}).scalar()
+    return found
+
+
 def index_all(store: Store, now: float) -> None:
     """Put everything that is stored into the index, a batch at a time, so that others can write in between."""
     while True:
@@ -128,14 +152,18 @@ def index_again(connection: Connection, item_ids: list[int]) -> None:
     _write_words(connection, {row.id: _text(row) for row in found})
 
 
-_SELECT = (
-    "SELECT items.id, items.title, items.author, items.summary, items.content, items.first_seen_at FROM items"
-    " LEFT JOIN item_words ON {same} WHERE items.id > :after AND {same_key} IS NULL ORDER BY items.id LIMIT :limit"
+_UNINDEXED_ITEMS = (
+    " FROM items LEFT JOIN item_words ON {key} = items.id WHERE items.id > :after AND {key} IS NULL"
 )
-_UNINDEXED = {
-    True: _SELECT.format(same="item_words.rowid = items.id", same_key="item_words.rowid"),
-    False: _SELECT.format(same="item_words.item_id = items.id", same_key="item_words.item_id"),
-}
+_SELECT = (
+    "SELECT items.id, items.title, items.author, items.summary, items.content, items.first_seen_at"
+    + _UNINDEXED_ITEMS
+    + " ORDER BY items.id LIMIT :limit"
+)
+_SELECT_POSITION = "SELECT min(items.position)" + _UNINDEXED_ITEMS
+_KEYS = {True: "item_words.rowid", False: "item_words.item_id"}
+_UNINDEXED = {sqlite: _SELECT.format(key=key) for sqlite, key in _KEYS.items()}
+_UNINDEXED_POSITION = {sqlite: _SELECT_POSITION.format(key=key) for sqlite, key in _KEYS.items()}
 
 
 def _text(row: Row[Any]) -> list[str]:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, case, select
 from sqlalchemy.exc import IntegrityError
 
 from headwater.errors import ConflictError, FailureKind, InputError, NotFoundError
-from headwater.model import Hints, Source, SourceMetadata, Validators, url_key
+from headwater.model import NO_HINTS, Hints, Source, SourceMetadata, Validators, url_key
 from headwater.store.bulk import is_sqlite
 from headwater.store.notify import announce
 from headwater.store.push import wake_subscription
@@ -140,6 +140,23 @@ def change_source(connection: Connection, source_id: int, now: float, **values: 
     return get_source(connection, source_id)
 
 
+def change_address(connection: Connection, source: Source, url: str, now: float) -> None:
+    """Let a source live at another address; what its old one said is forgotten. ConflictError if it is taken."""
+    if url_key(url) != url_key(source.url):
+        refuse_duplicate(connection, source.type, url)
+    connection.execute(
+        sources.update()
+        .where(sources.c.id == source.id)
+        .values(
+            url=url,
+            url_key=url_key(url),
+            **dict.fromkeys(("etag", "last_modified", "body_hash", "moved_to")),
+            moved_count=0,
+            updated_at=now,
+        )
+    )
+
+
 def restore_source(connection: Connection, source_id: int, now: float) -> Source:
     """Bring a removed source back, with all it has seen. InputError if another lives at its address by now."""
     row = connection.execute(select(sources).where(sources.c.id == source_id)).first()
@@ -148,6 +165,14 @@ def restore_source(connection: Connection, source_id: int, now: float) -> Source
     refuse_duplicate(connection, row.type, row.url)
     _change(connection, source_from_row(row), now, is_deleted=False)
     return get_source(connection, source_id)
+
+
+def get_source_or_removed(connection: Connection, source_id: int) -> Source:
+    """A source by its number, even one that was taken out."""
+    row = connection.execute(select(sources).where(sources.c.id == source_id)).first()
+    if row is None:
+        raise NotFoundError("there is no source {id}; `headwater source list` shows them all", id=source_id)
+    return source_from_row(row)
 
 
 def remove_source(connection: Connection, source_id: int, now: float) -> Source:
@@ -219,18 +244,15 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
     wake_subscription(connection, source.id, now)
 
 
-_NO_HINTS = Hints()
-
-
 def hints_to_json(hints: Hints) -> str:
-    if hints == _NO_HINTS:
+    if hints is NO_HINTS or hints == NO_HINTS:
         return "{}"
     return orjson.dumps({name: value for name, value in asdict(hints).items() if value}).decode()
 
 
 def _hints_from_json(text: str) -> Hints:
     if text == "{}":
-        return _NO_HINTS
+        return NO_HINTS
     values: dict[str, Any] = orjson.loads(text)
     for name in ("skip_hours", "skip_days"):
         values[name] = tuple(values.get(name, ()))

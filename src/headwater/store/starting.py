@@ -7,11 +7,12 @@ from typing import Any, Literal
 import orjson
 from sqlalchemy import Connection, Select, func, select, update
 
-from headwater.errors import InputError, NotFoundError
+from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.store.bulk import insert_rows, is_sqlite, select_by
 from headwater.store.jobs import defer_jobs
 from headwater.store.runs import RunStep, Status, read_steps
-from headwater.store.tables import items, pipeline_executions, pipeline_steps, pipeline_templates
+from headwater.store.selection import EVERYTHING, Selection, conditions
+from headwater.store.tables import items, pipeline_executions, pipeline_steps, pipeline_templates, sources
 from headwater.store.templates import Template, get_template
 
 Trigger = Literal["scheduled", "manual"]
@@ -184,7 +185,7 @@ def rerun(connection: Connection, run_id: int, from_index: int, now: float) -> N
         )
     for step in run.steps[:from_index]:
         if step.status not in ("completed", "skipped"):
-            raise InputError(
+            raise ConflictError(
                 "run {id} cannot begin at step {number}: step {before} before it is {status}",
                 id=run_id,
                 number=from_index + 1,
@@ -198,7 +199,9 @@ def retry(connection: Connection, run_id: int, now: float) -> None:
     """Let a run that failed or was cancelled go on with the step it ended in."""
     run = _ended(connection, run_id)
     if run.status == "completed":
-        raise InputError("run {id} has completed; run it again with `headwater runs rerun {id}`", id=run_id)
+        raise ConflictError(
+            "run {id} has completed; run it again with `headwater runs rerun {id}`", id=run_id
+        )
     _begin_again(connection, run, run.current_step_index, now, again=False)
 
 
@@ -241,7 +244,7 @@ def cancel(connection: Connection, run_id: int, now: float) -> bool:
     if row is None:
         raise _no_run(run_id)
     if row.status in ENDED:
-        raise InputError("run {id} has ended already: it is {status}", id=run_id, status=row.status)
+        raise ConflictError("run {id} has ended already: it is {status}", id=run_id, status=row.status)
     leased = row.lease_until is not None and row.lease_until > now
     values: dict[str, Any] = {"cancel_requested_at": now}
     if not leased:
@@ -275,10 +278,19 @@ def get_run(connection: Connection, run_id: int) -> Run:
 
 
 def list_runs(
-    connection: Connection, wanted: RunQuery, *, limit: int | None = 50, after_id: int | None = None
+    connection: Connection,
+    wanted: RunQuery,
+    *,
+    limit: int | None = 50,
+    after_id: int | None = None,
+    before_id: int | None = None,
 ) -> list[Run]:
-    """Runs without their steps, newest first; with `after_id`, those after that one, oldest first."""
+    """Runs without their steps, newest first, all or those before `before_id`; with `after_id`, those after that one,
+    oldest first.
+    """
     query = _narrowed(_run_query(), wanted)
+    if before_id is not None:
+        query = query.where(pipeline_executions.c.id < before_id)
     if after_id is None:
         query = query.order_by(pipeline_executions.c.id.desc())
     else:
@@ -287,14 +299,17 @@ def list_runs(
 
 
 def find_item_ids(
-    connection: Connection, item_ids: Sequence[int] | None, *, source_id: int | None = None
+    connection: Connection, item_ids: Sequence[int] | None, selection: Selection = EVERYTHING
 ) -> list[int]:
-    """These items, or all of a source, or all there are, newest first."""
-    query = select(items.c.id).order_by(items.c.item_at.desc(), items.c.id.desc())
+    """These items, or all that are selected, newest first."""
+    query = (
+        select(items.c.id)
+        .join_from(items, sources)
+        .where(*conditions(connection, selection))
+        .order_by(items.c.item_at.desc(), items.c.id.desc())
+    )
     if item_ids is not None:
         query = query.where(items.c.id.in_(item_ids))
-    if source_id is not None:
-        query = query.where(items.c.source_id == source_id)
     found = list(connection.execute(query).scalars())
     for missing in sorted(set(item_ids or ()) - set(found)):
         raise NotFoundError("there is no item {id}; `headwater items` shows the newest", id=missing)
@@ -310,6 +325,27 @@ def count_runs(connection: Connection) -> dict[str, int]:
     """How many runs there are in each state."""
     query = select(pipeline_executions.c.status, func.count()).group_by(pipeline_executions.c.status)
     return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def count_unfinished_runs(connection: Connection) -> dict[str, int]:
+    """How many runs wait, and how many are worked on: by index, however many have ended."""
+    run = pipeline_executions.c
+    return {
+        status: connection.execute(select(func.count()).where(run.status == status)).scalar_one()
+        for status in ("pending", "running")
+    }
+
+
+def run_durations(connection: Connection, limit: int) -> list[float]:
+    """How long the newest completed runs took, shortest first."""
+    run = pipeline_executions.c
+    query = (
+        select(run.completed_at - run.started_at)
+        .where(run.status == "completed", run.started_at.is_not(None), run.completed_at.is_not(None))
+        .order_by(run.id.desc())
+        .limit(limit)
+    )
+    return sorted(connection.execute(query).scalars())
 
 
 def _run_query() -> Select[Any]:
@@ -342,7 +378,7 @@ def _narrowed(query: Select[Any], wanted: RunQuery) -> Select[Any]:
 def _ended(connection: Connection, run_id: int) -> Run:
     run = get_run(connection, run_id)
     if run.status not in ENDED:
-        raise InputError("run {id} is {status}; cancel it first", id=run_id, status=run.status)
+        raise ConflictError("run {id} is {status}; cancel it first", id=run_id, status=run.status)
     return run
 
 

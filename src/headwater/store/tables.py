@@ -136,6 +136,17 @@ Index(
     sqlite_where=text(UNUSUAL),
     postgresql_where=text(UNUSUAL),
 )
+# As the indexes of those that are not deleted have it: SQLite uses them for a query that says it in the same words.
+LIVE = "NOT sources.is_deleted"
+Index("ix_sources_folder", sources.c.folder, sources.c.is_deleted)
+# With all that counting, a search by name or address and a sort by name have to read of every source.
+Index("ix_sources_name", sources.c.is_deleted, sources.c.name, sources.c.url)
+Index(
+    "ix_sources_template",
+    sources.c.pipeline_template_id,
+    sqlite_where=text("pipeline_template_id IS NOT NULL"),
+    postgresql_where=text("pipeline_template_id IS NOT NULL"),
+)
 
 source_memories = Table(
     "source_memories",
@@ -225,8 +236,16 @@ items = Table(
     UniqueConstraint("source_id", "id_hash"),
 )
 Index("ix_items_item_at", items.c.item_at, items.c.id)
+Index("ix_items_first_seen_at", items.c.first_seen_at, items.c.id)
 Index("ix_items_position", items.c.position)
 Index("ix_items_changed_position", items.c.changed_position)
+Index(
+    "ix_items_analyzed",
+    items.c.item_at,
+    items.c.id,
+    sqlite_where=text("status = 'ANALYZED'"),
+    postgresql_where=text("status = 'ANALYZED'"),
+)
 Index("ix_items_source_item_at", items.c.source_id, items.c.item_at)
 
 item_versions = Table(

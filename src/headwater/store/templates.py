@@ -7,8 +7,12 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, func, select
 
-from headwater.errors import InputError, NotFoundError
+from headwater.errors import ConflictError, InputError, NotFoundError
+from headwater.store.bulk import storable
+from headwater.store.outlets import outlets_missing
 from headwater.store.tables import pipeline_templates, sources
+
+_LONGEST_NUMBER = 18  # decimal digits that every database can compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,12 @@ class NewTemplate:
     steps: tuple[dict[str, Any], ...]
     description: str | None = None
     run_on_change: bool = False
+    outlets: tuple[str, ...] = ()  # to which its steps publish
 
 
 def add_template(connection: Connection, template: NewTemplate, now: float) -> Template:
     _refuse_name_of_another(connection, template.name, None)
+    _refuse_missing_outlets(connection, template)
     added = connection.execute(
         pipeline_templates.insert().values(**_values(template), created_at=now, updated_at=now)
     ).inserted_primary_key
@@ -45,6 +51,7 @@ def add_template(connection: Connection, template: NewTemplate, now: float) -> T
 def change_template(connection: Connection, template_id: int, template: NewTemplate, now: float) -> Template:
     """Replace a template. Runs that have begun keep the steps they began with."""
     _refuse_name_of_another(connection, template.name, template_id)
+    _refuse_missing_outlets(connection, template)
     connection.execute(
         pipeline_templates.update()
         .where(pipeline_templates.c.id == template_id)
@@ -61,15 +68,19 @@ def remove_template(connection: Connection, template_id: int) -> Template:
 
 
 def get_template(connection: Connection, template_id: int) -> Template:
-    return find_template(connection, str(template_id))
+    row = connection.execute(select(pipeline_templates).where(pipeline_templates.c.id == template_id)).first()
+    if row is None:
+        raise NotFoundError(
+            "there is no template {name}; `headwater pipeline list` shows them all", name=template_id
+        )
+    return _template(row)
 
 
 def find_template(connection: Connection, name_or_id: str) -> Template:
     """The template of this name or number."""
     rows = connection.execute(
         select(pipeline_templates).where(
-            (pipeline_templates.c.name == name_or_id)
-            | (pipeline_templates.c.id == (int(name_or_id) if name_or_id.isdecimal() else -1))
+            (pipeline_templates.c.name == name_or_id) | (pipeline_templates.c.id == _number(name_or_id))
         )
     ).all()
     for row in sorted(rows, key=lambda row: row.name != name_or_id):
@@ -77,6 +88,11 @@ def find_template(connection: Connection, name_or_id: str) -> Template:
     raise NotFoundError(
         "there is no template {name}; `headwater pipeline list` shows them all", name=name_or_id
     )
+
+
+def _number(text: str) -> int:
+    """What can be a template's number; -1 is nobody's."""
+    return int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else -1
 
 
 def list_templates(connection: Connection) -> list[Template]:
@@ -105,17 +121,26 @@ def _refuse_name_of_another(connection: Connection, name: str, template_id: int 
         select(pipeline_templates.c.id).where(pipeline_templates.c.name == name)
     ).scalar()
     if taken is not None and taken != template_id:
-        raise InputError(
+        raise ConflictError(
             "template {id} has the name {name} already; change it with `headwater pipeline edit`",
             id=taken,
             name=name,
         )
 
 
+def _refuse_missing_outlets(connection: Connection, template: NewTemplate) -> None:
+    for missing in outlets_missing(connection, template.outlets):
+        raise InputError(
+            "a step publishes to the outlet {name}, but there is none; add it first:"
+            " headwater outlet add {name} --by-pipelines",
+            name=missing,
+        )
+
+
 def _values(template: NewTemplate) -> dict[str, Any]:
     return {
-        "name": template.name,
-        "description": template.description,
+        "name": storable(template.name),
+        "description": storable(template.description),
         "steps": orjson.dumps(template.steps).decode(),
         "run_on_change": template.run_on_change,
     }

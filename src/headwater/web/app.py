@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
@@ -19,7 +18,9 @@ from headwater.web.api.auth import FailedKeys
 from headwater.web.api.problems import API_ROOT, answer_with_problems
 from headwater.web.api.router import router as api
 from headwater.web.context import Context
+from headwater.web.health import health_routes
 from headwater.web.hosts import allowed_hosts
+from headwater.web.limits import BodyLimit
 from headwater.web.outlets import outlet_routes
 from headwater.web.pages.routes import add_pages, show_problem
 from headwater.web.push import PushDoor
@@ -36,8 +37,14 @@ HEADERS = {
 }
 
 
-def create_app(store: Store, settings: Settings, *, clock: Callable[[], float] = time.time) -> FastAPI:
-    """The application on one store, listening where the settings say."""
+def create_app(
+    store: Store,
+    settings: Settings,
+    *,
+    clock: Callable[[], float] = time.time,
+    is_collecting: Callable[[], bool] | None = None,
+) -> FastAPI:
+    """The application on one store, listening where the settings say; `is_collecting` tells of the collector beside."""
     app = FastAPI(
         title="Headwater",
         version=__version__,
@@ -45,12 +52,14 @@ def create_app(store: Store, settings: Settings, *, clock: Callable[[], float] =
         docs_url=None,
         redoc_url=None,
     )
-    context = Context(store, settings, clock)
+    context = Context(store, settings, clock, is_collecting)
     app.state.context = context
     app.state.failed_keys = FailedKeys(clock)
     # Without this, a hostile page could reach us under a name of its own that resolves to loopback.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed_hosts(settings.host))
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static")
+
+    app.add_middleware(BodyLimit)
 
     @app.middleware("http")
     async def secure(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -64,10 +73,7 @@ def create_app(store: Store, settings: Settings, *, clock: Callable[[], float] =
     app.include_router(outlet_routes(store, settings.public_url))
     add_pages(app, context)
 
-    @app.get("/healthz", include_in_schema=False)
-    async def healthz() -> JSONResponse:
-        return JSONResponse({"status": "ok"})
-
+    app.include_router(health_routes())
     if settings.public_url is not None:
         app.add_middleware(PushDoor, context=app.state.context)  # added last: it stands before all others
     return app

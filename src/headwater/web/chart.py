@@ -11,24 +11,20 @@ STEP = 10
 def bars(values: Sequence[int], *, title: str) -> Markup:
     """A bar a value, scaled to the largest. The title is what screen readers and the mouse get."""
     peak = max(values, default=0) or 1
-    parts = [
-        Markup('<rect x="{x}" y="{y:.1f}" width="{w}" height="{h:.1f}"><title>{v}</title></rect>').format(
-            x=position * STEP,
-            y=HEIGHT - HEIGHT * value / peak,
-            w=STEP - 2,
-            h=HEIGHT * value / peak,
-            v=value,
-        )
+    # Nothing but numbers: put together as plain text, which is many times as fast as `Markup.format`.
+    parts = "".join(
+        f'<rect x="{position * STEP}" y="{HEIGHT - HEIGHT * value / peak:.1f}" width="{STEP - 2}" '
+        f'height="{HEIGHT * value / peak:.1f}"><title>{value:d}</title></rect>'
         for position, value in enumerate(values)
         if value
-    ]
+    )
     return Markup(
         '<svg class="bars" viewBox="0 0 {w} {h}" role="img" preserveAspectRatio="none">{t}{b}</svg>'
     ).format(
         w=STEP * max(len(values), 1),
         h=HEIGHT,
         t=Markup("<title>{}</title>").format(escape(title)),
-        b=Markup("").join(parts),
+        b=Markup(parts),  # noqa: S704 - numbers
     )
 
 

@@ -15,6 +15,9 @@ class Context:
     store: Store
     settings: Settings
     clock: Callable[[], float]
+    is_collecting: Callable[[], bool] | None = (
+        None  # whether the collector beside us lives; None: there is none
+    )
 
 
 def context_of(request: Request) -> Context:

@@ -2,9 +2,16 @@
 
 import ipaddress
 
+from headwater.config import Settings
+
 
 def is_loopback(host: str) -> bool:
     return host == "localhost" or ipaddress.ip_address(host).is_loopback
+
+
+def is_open(settings: Settings) -> bool:
+    """Whether whoever uses this machine may look without a key: only this machine finds us, and no password is set."""
+    return settings.password is None and is_loopback(settings.host)
 
 
 def allowed_hosts(host: str) -> list[str]:

@@ -11,6 +11,7 @@ from headwater.errors import NotFoundError
 from headwater.outlets import EXTENSIONS, render_outlet
 from headwater.store.database import Store
 from headwater.store.outlets import read_edition
+from headwater.web.etags import has_tag
 
 FORMAT_OF = {extension: format for format, extension in EXTENSIONS.items()}
 MAX_AGE_SECONDS = 60
@@ -51,9 +52,8 @@ def outlet_routes(store: Store, public_url: str | None) -> APIRouter:
 
 
 def _has_it(request: Request, tag: str, modified: datetime) -> bool:
-    if (known := request.headers.get("if-none-match")) is not None:
-        tags = [each.strip().removeprefix("W/") for each in known.split(",")]
-        return tag in tags or "*" in tags
+    if "if-none-match" in request.headers:
+        return has_tag(request, tag)
     try:
         since = parsedate_to_datetime(request.headers.get("if-modified-since", ""))
     except ValueError:

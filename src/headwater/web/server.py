@@ -116,7 +116,9 @@ async def serve(
 
             with stopping_on_signals(stop):
                 async with beside:
-                    app = create_app(store, settings, clock=engine.clock)
+                    app = create_app(
+                        store, settings, clock=engine.clock, is_collecting=lambda: not collecting.done()
+                    )
                     serving = asyncio.create_task(serve_app(app, listener, stopped))
                     collecting = asyncio.create_task(engine.run())
                     on_ready(address_of(listener))

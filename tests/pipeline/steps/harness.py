@@ -1,13 +1,16 @@
 """Runs steps one after the other the way the engine does, without its rows and its queue."""
 
 import asyncio
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headwater.config import SECRET_PREFIX
 from headwater.errors import HeadwaterError
 from headwater.fetch.client import Fetcher
 from headwater.pipeline.steps.base import HeavyStep, Step, StepContext, StepResult, short_name
+from headwater.pipeline.steps.service import secrets_for_steps
 
 
 def make_context(
@@ -20,7 +23,14 @@ def make_context(
     key: str = "item-1-v1-step-1",
 ) -> StepContext:
     files.mkdir(parents=True, exist_ok=True)
-    return StepContext(item or {}, previous or {}, runtime or {}, key, files, fetcher)
+    known = {
+        name.removeprefix(SECRET_PREFIX): value
+        for name, value in os.environ.items()
+        if name.startswith(SECRET_PREFIX)
+    }
+    return StepContext(
+        item or {}, previous or {}, runtime or {}, key, files, fetcher, secrets_for_steps(known)
+    )
 
 
 async def run_step(step: Step, context: StepContext, config: dict[str, Any] | None = None) -> StepResult:

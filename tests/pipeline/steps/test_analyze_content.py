@@ -22,7 +22,7 @@ SCHEMA = {
 
 @pytest.fixture
 def models(origin: Origin, monkeypatch: pytest.MonkeyPatch) -> ModelService:
-    monkeypatch.setenv("MODEL_KEY", "sk-model")
+    monkeypatch.setenv("HEADWATER_SECRET_MODEL_KEY", "sk-model")
     return ModelService(origin)
 
 
@@ -93,6 +93,8 @@ async def test_one_that_does_not_is_repaired_once(
         (Answer(status=401, body='{"error": {"message": "bad key"}}'), False, "401.*bad key", None),
         (Answer(body="<html>"), False, "something else than a JSON object", None),
         (Answer(body='{"choices": []}'), False, "no message", None),
+        (Answer(status=401, body="wrong key: sk-model"), False, r"wrong key: \*\*\*", None),
+        (Answer(body="hello, Bearer sk-model"), False, r"Bearer \*\*\*", None),
         (Answer(fault="close"), True, "closed the connection", None),
         (
             Answer(body='{"choices": [{"finish_reason": "length", "message": {"content": "x"}}]}'),
@@ -151,7 +153,7 @@ async def test_templates_stay_in_their_sandbox(
 
 async def test_a_missing_variable_is_named(tmp_path: Path, fetcher: Fetcher, origin: Origin) -> None:
     context = make_context(tmp_path, fetcher, item={"title": "x"})
-    with pytest.raises(StepError, match="OPENAI_MODEL is not set"):
+    with pytest.raises(StepError, match="refers to OPENAI_MODEL, but there is no"):
         await run_step(AnalyzeContent(), context)
 
 

@@ -31,6 +31,11 @@ def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
             child = subprocess.Popen(["sleep", "600"])
             Path(task["note"]).write_text(f"{os.getpid()} {child.pid}")
             time.sleep(600)
+        case "scatter":  # a grandchild with a session of its own, whose parent has gone
+            start = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=2).pid)"
+            orphan = subprocess.check_output([sys.executable, "-c", start], text=True)
+            Path(task["note"]).write_text(f"{os.getpid()} {orphan}")
+            time.sleep(600)
     return {}
 
 
@@ -78,9 +83,10 @@ async def until_gone(pids: list[int]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_giving_up_kills_the_child_and_its_children(tmp_path: Path) -> None:
+@pytest.mark.parametrize("work", ["hang", "scatter"])
+async def test_giving_up_kills_the_child_and_its_children(tmp_path: Path, work: str) -> None:
     children = pool()
-    call = asyncio.create_task(children.call({"do": "hang", "note": str(tmp_path / "note")}))
+    call = asyncio.create_task(children.call({"do": work, "note": str(tmp_path / "note")}))
     pids = await noted(tmp_path / "note")
     call.cancel()
     with pytest.raises(asyncio.CancelledError):

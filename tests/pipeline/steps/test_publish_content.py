@@ -29,7 +29,7 @@ PREVIOUS = {"step_1_analyze": {"result": "wet"}}
 async def test_a_webhook_is_signed_and_carries_its_key(
     tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOOK_SECRET", "s3cret")
+    monkeypatch.setenv("HEADWATER_SECRET_HOOK_SECRET", "s3cret")
     url = origin.route("/hook/token123", body="thanks")
     config = {
         "target": "webhook",
@@ -81,6 +81,26 @@ async def test_a_webhook_that_fails(
         assert caught.value.retry_after_seconds == 5
 
 
+@pytest.mark.parametrize("status", [400, 503])
+async def test_a_webhook_that_repeats_what_it_was_sent_gives_no_secret_away(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("HOOK_TOKEN", "t0k-in-a-header")
+    url = origin.route(
+        "/hook/t0k-in-the-path?key=t0k-in-the-query",
+        Answer(status=status, body="no /hook/t0k-in-the-path for t0k-in-a-header with t0k-in-the-query"),
+    )
+    config = {"target": "webhook", "url": url, "headers": {"Authorization": "Bearer ${HOOK_TOKEN}"}}
+    origin.route("/other", Answer(status=status, body=b"x" * 290 + b" Bearer t0k-in-a-header"))
+    for address in (url, origin.url("/other")):
+        with pytest.raises(StepError) as caught:
+            await run_step(
+                PublishContent(), make_context(tmp_path, fetcher, item=ITEM), {**config, "url": address}
+            )
+        assert f"answered {status}" in str(caught.value)
+        assert "t0k" not in str(caught.value)
+
+
 async def test_a_webhook_at_home_needs_the_operators_word(tmp_path: Path, origin: Origin) -> None:
     async with Fetcher(user_agent="test") as fetcher:
         context = make_context(tmp_path, fetcher, item=ITEM)
@@ -97,7 +117,7 @@ async def test_an_outlet_gets_its_mark(tmp_path: Path) -> None:
 
 
 async def test_an_email(tmp_path: Path, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAIL_PASSWORD", "hunter2")
+    monkeypatch.setenv("HEADWATER_SECRET_MAIL_PASSWORD", "hunter2")
     async with mail_server() as box, door(allow=[f"127.0.0.1:{box.port}"]) as allowed:
         config: dict[str, Any] = {
             "target": "email",

@@ -59,7 +59,7 @@ async def test_what_faster_whisper_cannot_read(tmp_path: Path, fetcher: Fetcher,
 async def test_there_by_a_service(
     tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SPEECH_KEY", "sk-speech")
+    monkeypatch.setenv("HEADWATER_SECRET_SPEECH_KEY", "sk-speech")
 
     def answer(request: Received) -> Answer:
         assert request.method == "POST"

@@ -66,7 +66,7 @@ def test_times_are_told_to_the_millisecond(caller: MakeCaller, store: Store, clo
 
 def test_intervals_are_those_in_force(caller: MakeCaller, store: Store, clock: FakeClock) -> None:
     add(store, clock, "https://one.example/")
-    add(store, clock, "https://news.ycombinator.com/newest", "hackernews")
+    add(store, clock, "https://news.ycombinator.com/", "hackernews")
     add(store, clock, "https://three.example/", fetch_interval_minutes=2.5)
     with store.writing() as connection:
         set_setting(connection, "fetch_interval.hackernews", 15, clock())
@@ -112,4 +112,4 @@ def test_the_description_of_the_api_carries_the_documents_example(stranger: Test
     assert operation["security"] == [{"key": []}]
     assert "application/problem+json" in operation["responses"]["401"]["content"]
     assert "application/problem+json" in operation["responses"]["422"]["content"]
-    assert list(schema["paths"]) == [STATUS, "/api/feeds/refresh-all", "/api/feeds/{feed_id}/refresh"]
+    assert list(schema["paths"])[:3] == [STATUS, "/api/feeds/refresh-all", "/api/feeds/{feed_id}/refresh"]

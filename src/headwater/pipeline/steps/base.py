@@ -5,7 +5,8 @@ the same item (a worker died between its effect and the commit), so an effect on
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -46,6 +47,8 @@ class StepContext:
     idempotency_key: str  # the same for every attempt at this step for this version of the item
     files: Path  # a directory for what the step keeps, under the managed one
     fetcher: Fetcher | None = None  # the door to the network; None in a child process
+    # What `${NAME}` in the config stands for; never part of an output.
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def output_of(self, step_type: str) -> dict[str, Any]:
         """The output of the nearest earlier step of this type; empty when there was none."""
@@ -60,6 +63,7 @@ class StepContext:
 class StepResult:
     output: dict[str, Any]
     end_run: bool = False  # the item is not wanted: the rest of the run is skipped
+    outlet: str | None = None  # the outlet that the item is in from the moment this result is stored
 
     @classmethod
     def of(cls, **output: Any) -> Self:
@@ -81,6 +85,10 @@ class Step(ABC):
 
     def check(self, config: Any) -> None:  # noqa: B027 - most steps have nothing to add to their config's types
         """Raise InputError for a config that its types allow and that still cannot work."""
+
+    def outlet_of(self, config: Any) -> str | None:
+        """The outlet to which a step with this config publishes: it must be there when the template is saved."""
+        return None
 
     @abstractmethod
     async def run(self, context: StepContext, config: Any) -> StepResult:

@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue
 
 from headwater.collectors.base import SECRET
 from headwater.errors import InputError
+from headwater.fetch.message import public_url
 from headwater.pipeline.steps.base import StepConfig, StepContext, StepError
 from headwater.pipeline.steps.prompt import check_template
 from headwater.pipeline.steps.service import post_json, require_extra, reveal, reveal_if_set
@@ -123,7 +124,7 @@ class Chat:
 
     async def _complete(self, messages: list[dict[str, str]], schema: dict[str, Any] | None) -> str:
         config = self.config
-        self.model = reveal(config.model)
+        self.model = reveal(self.context, config.model)
         request: dict[str, Any] = {"model": self.model, "messages": messages}
         if config.temperature is not None:
             request["temperature"] = config.temperature
@@ -134,12 +135,12 @@ class Chat:
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "schema": schema, "strict": True},
             }
-        url = reveal(config.base_url).rstrip("/") + "/chat/completions"
+        url = reveal(self.context, config.base_url).rstrip("/") + "/chat/completions"
         answer = await post_json(
             self.context,
             url,
             request,
-            api_key=reveal_if_set(config.api_key),
+            api_key=reveal_if_set(self.context, config.api_key),
             seconds=config.request_seconds,
         )
         self.usage.add(answer)
@@ -149,7 +150,7 @@ class Chat:
         except (KeyError, IndexError, TypeError):
             text, choice = None, {}
         if not isinstance(text, str):
-            raise StepError("{url} answered no message", url=url)
+            raise StepError("{url} answered no message", url=public_url(url))
         if choice.get("finish_reason") == "length":
             raise StepError(
                 "the answer of {model} was cut off: raise max_output_tokens or ask for less", model=self.model

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 import orjson
 
+from headwater.pipeline.child import adopt_orphans, kill_descendants
 from headwater.pipeline.steps.base import PassingStepError, StepError
 
 _MOST_AT_ONCE = 64  # threads that wait for children; the engine's own limits are far lower
@@ -112,6 +113,10 @@ class _Child:
         return self._process.poll()
 
     def kill(self) -> None:
+        if self.is_alive():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self._process.pid, signal.SIGSTOP)  # it starts no more of them
+                kill_descendants(self._process.pid)  # those with a session of their own, too
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -163,7 +168,7 @@ def _serve(module_name: str, tasks: IO[bytes], answers: IO[bytes]) -> None:
 
 def _main() -> None:
     die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the worker, which ends us when it is time
+    adopt_orphans()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
     _serve(sys.argv[1], sys.stdin.buffer, answers)

@@ -40,9 +40,7 @@ class PublishConfig(StepConfig):
         default="outlet",
         description="Where to: an outlet of ours, a webhook, e-mail, or chat services by apprise.",
     )
-    outlet: str = Field(
-        default="default", pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="The outlet's name."
-    )
+    outlet: str = Field(default="default", description="The outlet's name.")
     url: str | None = Field(default=None, description="The webhook's address.", json_schema_extra=SECRET)
     secret: str | None = Field(
         default=None, description="What the webhook's signature is made with.", json_schema_extra=SECRET
@@ -102,12 +100,16 @@ class PublishContent(Step):
         output = await ways[config.target](context, config)
         return StepResult(
             {"target": config.target, "idempotency_key": context.idempotency_key, "published_at": time.time()}
-            | output
+            | output,
+            outlet=self.outlet_of(config),
         )
+
+    def outlet_of(self, config: PublishConfig) -> str | None:
+        return config.outlet if config.target == "outlet" else None
 
 
 async def _to_outlet(context: StepContext, config: PublishConfig) -> dict[str, Any]:
-    """The mark by which an outlet finds what was published to it: this output, once it is stored."""
+    """Nothing is left to do: the item is in the outlet with the result itself."""
     return {"outlet": config.outlet}
 
 
@@ -119,19 +121,21 @@ async def _to_webhook(context: StepContext, config: PublishConfig) -> dict[str, 
     if config.with_steps:
         payload["previous_steps"] = context.previous_steps
     body = orjson.dumps(payload)
-    headers = {name: reveal(value) for name, value in config.headers.items()}
+    own_headers = {name: reveal(context, value) for name, value in config.headers.items()}
+    headers = dict(own_headers)
     headers["Idempotency-Key"] = context.idempotency_key
     if config.secret is not None:
-        headers[HEADER] = sign(reveal(config.secret), body, int(time.time()))
+        headers[HEADER] = sign(reveal(context, config.secret), body, int(time.time()))
     response = await post(
         context,
-        reveal(config.url or ""),
+        reveal(context, config.url or ""),
         body,
         content_type="application/json",
         headers=headers,
         seconds=config.request_seconds,
         max_bytes=1_000_000,
         is_secret=True,
+        hidden=own_headers.values(),
     )
     return {"status": response.status}
 
@@ -149,8 +153,8 @@ async def _to_email(context: StepContext, config: PublishConfig) -> dict[str, An
         host=config.smtp_host or "",
         port=config.smtp_port,
         security=config.smtp_security,
-        user=reveal_if_set(config.smtp_user),
-        password=reveal_if_set(config.smtp_password),
+        user=reveal_if_set(context, config.smtp_user),
+        password=reveal_if_set(context, config.smtp_password),
     )
     await asyncio.to_thread(send_mail, server, message, door_of(context).guard)
     return {"recipients": len(config.recipients), "message_id": message["Message-ID"]}
@@ -162,7 +166,7 @@ async def _to_apprise(context: StepContext, config: PublishConfig) -> dict[str, 
         try:
             return await notifiers.call(
                 {
-                    "urls": [reveal(url) for url in config.apprise_urls],
+                    "urls": [reveal(context, url) for url in config.apprise_urls],
                     "title": title,
                     "body": text,
                     "environment": proxy.environment(),

@@ -6,19 +6,21 @@ StepError. What it answered is in the message, secrets are in none.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import orjson
 
+from headwater.collectors.secrets import REFERENCE, fill_text
+from headwater.config import SECRET_PREFIX
 from headwater.errors import FailureKind, FetchError, InputError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Auth, BearerAuth, Request, Response, public_url
 from headwater.formats.html import collapse
 from headwater.pipeline.steps.base import PassingStepError, StepContext, StepError
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+MODEL_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL")  # as OpenAI's own libraries read them
 _PASSING_KINDS = frozenset(
     {
         *(FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT, FailureKind.BROKEN),
@@ -27,27 +29,39 @@ _PASSING_KINDS = frozenset(
 )
 _PASSING_STATUSES = frozenset((408, 409, 421, 423, 425, 429))
 _SHOWN_CHARACTERS = 300
+_EXAMINED_BYTES = 100_000  # a secret that the excerpt would cut in two must still be seen whole
+_SECRET_CHARACTERS = 4  # what is shorter is found in any text
+_DIVIDERS = re.compile(r"[\s/?#&=]+")  # a secret may be one word of a header, one part of an address
 
 
-def reveal(text: str) -> str:
-    """`text` with every `${NAME}` replaced by that environment variable; StepError when it is not set."""
-
-    def value_of(found: re.Match[str]) -> str:
-        value = os.environ.get(found[1])
-        if not value:
-            raise StepError(
-                "the environment variable {name} is not set; set it where the worker runs", name=found[1]
-            )
-        return value
-
-    return _VARIABLE.sub(value_of, text)
+def secrets_for_steps(
+    secrets: Mapping[str, str], environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """What `${NAME}` in a step's config may stand for: the same as in a source's, and the model service's own."""
+    known = {name: environment[name] for name in MODEL_VARIABLES if name in environment}
+    return {**known, **secrets}
 
 
-def reveal_if_set(text: str | None) -> str | None:
-    """As `reveal`, but None for no text and for one that is a single variable which is not set."""
-    if text is None or ((only := _VARIABLE.fullmatch(text)) and not os.environ.get(only[1])):
+def reveal(context: StepContext, text: str) -> str:
+    """`text` with the secrets it refers to; StepError names the variable that is missing."""
+    return fill_text(text, context.secrets, _missing)
+
+
+def reveal_if_set(context: StepContext, text: str | None) -> str | None:
+    """As `reveal`, but None for no text and for one that is a single reference to what is not set."""
+    if text is None or (
+        (only := REFERENCE.fullmatch(text)) and not context.secrets.get(only[1].removeprefix(SECRET_PREFIX))
+    ):
         return None
-    return reveal(text)
+    return reveal(context, text)
+
+
+def _missing(variable: str) -> StepError:
+    plain = variable.removeprefix(SECRET_PREFIX)
+    return StepError(
+        "the config refers to {variable}, but there is no such variable in the environment of this process",
+        variable=plain if plain in MODEL_VARIABLES else variable,
+    )
 
 
 def require_extra(extra: str, module: str, step_type: str) -> None:
@@ -86,8 +100,12 @@ async def post(
     seconds: float,
     max_bytes: int = 10_000_000,
     is_secret: bool = False,
+    hidden: Iterable[str] = (),
 ) -> Response:
-    """The answer of a service to `body`, if it is a good one. Of an address that is secret, messages name the host."""
+    """The answer of a service to `body`, if it is a good one. Of an address that is secret, messages name the host.
+
+    `hidden`: what else of the request must not be told when the service repeats it.
+    """
     shown = _origin(url) if is_secret else public_url(url)
     request = Request(
         url,
@@ -106,7 +124,9 @@ async def post(
         raise_as_step_error(error)
     if 200 <= response.status < 300:
         return response
-    values = {"url": shown, "status": response.status, "answer": _excerpt(response.body)}
+    if is_secret:
+        hidden = (*hidden, url.removeprefix(shown))
+    values = {"url": shown, "status": response.status, "answer": _excerpt(response.body, hidden)}
     if response.status in _PASSING_STATUSES or response.status >= 500:
         passing = PassingStepError("{url} answered {status}: {answer}", **values)
         passing.retry_after_seconds = response.hints.retry_after_seconds
@@ -118,6 +138,7 @@ async def post_json(
     context: StepContext, url: str, value: Any, *, api_key: str | None, seconds: float
 ) -> dict[str, Any]:
     """The JSON object a service answers to a JSON value."""
+    hidden = (api_key,) if api_key else ()
     response = await post(
         context,
         url,
@@ -125,11 +146,12 @@ async def post_json(
         content_type="application/json",
         auth=BearerAuth(api_key) if api_key else None,
         seconds=seconds,
+        hidden=hidden,
     )
-    return json_object(response)
+    return json_object(response, hidden=hidden)
 
 
-def json_object(response: Response) -> dict[str, Any]:
+def json_object(response: Response, *, hidden: Iterable[str] = ()) -> dict[str, Any]:
     try:
         answer = orjson.loads(response.body)
     except orjson.JSONDecodeError:
@@ -137,8 +159,8 @@ def json_object(response: Response) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise StepError(
             "{url} answered something else than a JSON object: {answer}",
-            url=response.url,
-            answer=_excerpt(response.body),
+            url=public_url(response.url),
+            answer=_excerpt(response.body, hidden),
         )
     return answer
 
@@ -148,6 +170,11 @@ def _origin(url: str) -> str:
     return scheme + slashes + re.split(r"[/?#]", rest, maxsplit=1)[0]
 
 
-def _excerpt(body: bytes) -> str:
-    text = collapse(body[: 4 * _SHOWN_CHARACTERS].decode("utf-8", "replace"))
+def _excerpt(body: bytes, hidden: Iterable[str] = ()) -> str:
+    """The beginning of an answer, without what was secret in the question: some services repeat what they were sent."""
+    whole = body[:_EXAMINED_BYTES].decode("utf-8", "replace")
+    parts = {part for text in hidden for part in (text, *_DIVIDERS.split(text))}
+    for secret in sorted((part for part in parts if len(part) >= _SECRET_CHARACTERS), key=len, reverse=True):
+        whole = whole.replace(secret, "***")
+    text = collapse(whole[: 4 * _SHOWN_CHARACTERS])
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from headwater.collectors.base import SECRET
-from headwater.fetch.message import BearerAuth
+from headwater.fetch.message import BearerAuth, public_url
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
 from headwater.pipeline.steps.children import ChildPool
 from headwater.pipeline.steps.service import (
@@ -70,7 +70,7 @@ class TranscribeContent(Step):
         path = _media_file(context)
         if config.base_url is None:
             return StepResult(await _transcribe_here(context, config, path))
-        return StepResult(await _transcribe_there(context, config, path, reveal(config.base_url)))
+        return StepResult(await _transcribe_there(context, config, path, reveal(context, config.base_url)))
 
 
 def _media_file(context: StepContext) -> Path:
@@ -101,7 +101,8 @@ async def _transcribe_there(
         fields["language"] = config.language
     boundary = token_hex(16)
     body = await asyncio.to_thread(_form, fields, path, boundary, config.max_megabytes)
-    api_key = reveal_if_set(config.api_key)
+    api_key = reveal_if_set(context, config.api_key)
+    hidden = (api_key,) if api_key else ()
     response = await post(
         context,
         base_url.rstrip("/") + "/audio/transcriptions",
@@ -111,10 +112,11 @@ async def _transcribe_there(
         auth=BearerAuth(api_key) if api_key else None,
         seconds=config.request_seconds,
         max_bytes=50_000_000,
+        hidden=hidden,
     )
-    answer = json_object(response)
+    answer = json_object(response, hidden=hidden)
     if not isinstance(answer.get("text"), str):
-        raise StepError("{url} answered no transcript", url=response.url)
+        raise StepError("{url} answered no transcript", url=public_url(response.url))
     return {
         "text": answer["text"].strip(),
         "language": answer.get("language") or config.language,

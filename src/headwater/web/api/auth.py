@@ -16,6 +16,7 @@ from headwater.errors import Text
 from headwater.store.keys import ApiKey, find_key, is_use_worth_noting, note_use
 from headwater.web.api.problems import Refusal
 from headwater.web.context import Context, InContext
+from headwater.web.hosts import is_open
 
 Scope = Literal["read", "refresh", "admin"]
 
@@ -23,6 +24,7 @@ MOST_FAILURES = 10  # of one address, within
 FAILURE_WINDOW_SECONDS = 60.0
 MOST_ADDRESSES = 10_000
 LONGEST_KEY = 200
+CHALLENGE = 'Bearer realm="Headwater"'
 
 _bearer = HTTPBearer(
     auto_error=False, scheme_name="key", description="An API key: `headwater key add NAME --scope read`."
@@ -102,25 +104,38 @@ async def recognise(request: Request, context: Context, secret: str | None, chal
     return key
 
 
-def needs(scope: Scope) -> Any:
-    """A dependency that lets only holders of a key with `scope` pass."""
-
-    async def check(
-        request: Request,
-        context: InContext,
-        given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-    ) -> ApiKey:
-        key = await recognise(
-            request, context, given.credentials if given else None, 'Bearer realm="Headwater"'
+def require(key: ApiKey, scope: Scope) -> None:
+    """Refuse a key that has not the scope."""
+    if not key.allows(scope):
+        raise Refusal(
+            403,
+            Text("key {name} has not the scope {scope}, which this needs", name=key.name, scope=scope),
+            {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope", scope="{scope}"'},
         )
-        if not key.allows(scope):
-            raise Refusal(
-                403,
-                Text("key {name} has not the scope {scope}, which this needs", name=key.name, scope=scope),
-                {
-                    "WWW-Authenticate": f'Bearer realm="Headwater", error="insufficient_scope", scope="{scope}"'
-                },
-            )
+
+
+Given = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+
+def needs(scope: Scope) -> Any:
+    """A dependency that lets only holders of a key with `scope` pass, and tells which key it is."""
+
+    async def check(request: Request, context: InContext, given: Given) -> ApiKey:
+        key = await recognise(request, context, given.credentials if given else None, CHALLENGE)
+        require(key, scope)
+        return key
+
+    return Depends(check)
+
+
+def welcomes(scope: Scope) -> Any:
+    """The same, but that whoever uses this machine passes without a key (None) where the pages are open to them."""
+
+    async def check(request: Request, context: InContext, given: Given) -> ApiKey | None:
+        if given is None and is_open(context.settings):
+            return None
+        key = await recognise(request, context, given.credentials if given else None, CHALLENGE)
+        require(key, scope)
         return key
 
     return Depends(check)

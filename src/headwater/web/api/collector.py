@@ -2,17 +2,19 @@
 
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from headwater.collect.surroundings import read_intervals
 from headwater.collectors.types import alias_of
+from headwater.model import Json
 from headwater.store.fleet import Fleet, FleetSource, fleet_sources, read_fleet
 from headwater.web.api.auth import needs
 from headwater.web.api.paging import Cursor, decode_cursor, split_page
 from headwater.web.api.problems import problem_responses
 from headwater.web.api.times import Time
 from headwater.web.context import InContext
+from headwater.web.etags import NOT_MODIFIED, IfNoneMatch, answer_tagged
 
 router = APIRouter(prefix="/collector", tags=["collector"])
 
@@ -93,32 +95,48 @@ class CollectorStatus(BaseModel):
     next: str | None = Field(description="The cursor of the next page of sources; null: there are no more.")
 
 
-@router.get("/status", dependencies=[needs("read")], responses=problem_responses(400), summary="Status")
+@router.get(
+    "/status",
+    response_model=CollectorStatus,
+    dependencies=[needs("read")],
+    responses={**problem_responses(400), **NOT_MODIFIED},
+    summary="Status",
+)
 async def status(
+    request: Request,
     context: InContext,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE, description="How many sources.")] = SOURCES_AT_ONCE,
-) -> CollectorStatus:
+    if_none_match: IfNoneMatch = None,
+) -> Response:
     """Every source with its last and next visit, and the numbers of the last 24 hours."""
     place = decode_cursor(cursor, int)
     found = await context.store.read(fleet_sources, after=place[0] if place else None, limit=limit)
     page, following = split_page(found, limit, lambda source: (source.id,))
     intervals = await read_intervals(context.store, context.settings)
     fleet = await context.store.read(read_fleet, context.clock())
-    return CollectorStatus(
-        sources=[_state(source, intervals.get(source.type, 0.0)) for source in page],
-        stats=_stats(fleet),
-        next=following,
+    return answer_tagged(
+        request,
+        CollectorStatus(
+            sources=[_state(source, intervals.get(source.type, 0.0)) for source in page],
+            stats=_stats(fleet),
+            next=following,
+        ),
     )
 
 
+def interval_minutes(config: Json, type_minutes: float) -> int | float:
+    """The fixed interval of a source with this config; a whole number where it is one."""
+    minutes = float(config.get("fetch_interval_minutes") or type_minutes)
+    return int(minutes) if minutes.is_integer() else minutes
+
+
 def _state(source: FleetSource, type_minutes: float) -> SourceState:
-    minutes = float(source.config.get("fetch_interval_minutes") or type_minutes)
     return SourceState(
         id=source.id,
         name=source.name,
         type=alias_of(source.type),
-        interval_minutes=int(minutes) if minutes.is_integer() else minutes,
+        interval_minutes=interval_minutes(source.config, type_minutes),
         last_fetched_at=source.last_fetched_at,
         next_fetch_at=source.next_fetch_at,
         fetch_count=source.fetch_count,

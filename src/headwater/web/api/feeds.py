@@ -4,10 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import Connection
 
-from headwater.errors import ConflictError
-from headwater.store.sources import get_source, request_refresh
+from headwater.collect.editing import act_on_source
+from headwater.store.sources import request_refresh
 from headwater.web.api.auth import needs
 from headwater.web.api.problems import problem_responses
 from headwater.web.context import InContext
@@ -60,15 +59,5 @@ async def refresh_all(context: InContext) -> AllQueued:
 )
 async def refresh(context: InContext, feed_id: SourceId) -> Queued:
     """Visit one source now, whatever its plan says."""
-    await context.store.write(_refresh_one, feed_id, context.clock())
+    await context.store.write(act_on_source, "refresh", feed_id, context.clock())
     return Queued(feed_id=feed_id)
-
-
-def _refresh_one(connection: Connection, source_id: int, now: float) -> None:
-    source = get_source(connection, source_id)
-    if not request_refresh(connection, [source_id], now):
-        raise ConflictError(
-            "source {id}, {name}, is switched off; switch it on with: headwater source resume {id}",
-            id=source_id,
-            name=source.name,
-        )

@@ -26,6 +26,8 @@ Cursor = Annotated[
         description="Where to go on: `next` of the page before. Left out, the list begins at its beginning.",
     ),
 ]
+MOST_AT_ONCE = 1_000
+Limit = Annotated[int, Query(ge=1, le=MOST_AT_ONCE, description="How many on a page.")]
 
 
 def encode_cursor(*place: float) -> str:

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from headwater.errors import (
     ConflictError,
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 API_ROOT = "/api"
+FOR_PROGRAMS = ("/healthz", "/readyz", "/metrics")  # which no person looks at, either
 RETRY_SECONDS = 5
 
 
@@ -130,6 +132,11 @@ def answer_with_problems(app: FastAPI, safe_headers: Mapping[str, str], show: Sh
         return PlainTextResponse("Internal Server Error", status_code=500, headers=dict(safe_headers))
 
 
+def problem_answer(scope: Scope, status: int, detail: Text) -> Response:
+    """A problem for a request that goes no further."""
+    return _problem(Request(scope), status, detail)
+
+
 def status_of(error: HeadwaterError) -> int:
     """The HTTP status that an error means."""
     match error:
@@ -162,7 +169,8 @@ def _framework_text(request: Request, error: HTTPException) -> Text:
 
 
 def _is_api(request: Request) -> bool:
-    return request.url.path == API_ROOT or request.url.path.startswith(f"{API_ROOT}/")
+    path = request.url.path
+    return path == API_ROOT or path.startswith(f"{API_ROOT}/") or path in FOR_PROGRAMS
 
 
 def _problem(

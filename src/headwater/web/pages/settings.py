@@ -3,17 +3,16 @@
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
+from headwater.collect.intervals import LONGEST_INTERVAL_MINUTES, set_type_interval
 from headwater.collect.surroundings import read_intervals
-from headwater.collectors.types import find_type, source_types
-from headwater.config import INTERVAL_NAME, SETTINGS, shown_value
+from headwater.collectors.types import source_types
+from headwater.config import SETTINGS, shown_value
 from headwater.errors import InputError
 from headwater.store.keys import SCOPES, add_key, list_keys, revoke_key
-from headwater.store.settings import interval_settings, remove_setting, set_setting
+from headwater.store.settings import interval_settings
 from headwater.web.pages.frame import InAction, InPage, Page
 
 router = APIRouter()
-
-LONGEST_INTERVAL_MINUTES = 525_600.0
 
 
 @router.get("/settings")
@@ -26,13 +25,10 @@ async def set_interval(action: InAction) -> Response:
     """Set, or with nothing given take back, the interval of a type. It takes effect at once, for every worker."""
     page = action.page
     page.require("admin")
-    store = page.context.store
-    name = find_type(action.text("type")).name
     given = action.text("minutes")
-    if given:
-        await store.write(set_setting, INTERVAL_NAME + name, _minutes(given), page.context.clock())
-    else:
-        await store.write(remove_setting, INTERVAL_NAME + name)
+    name = await page.context.store.write(
+        set_type_interval, action.text("type"), _minutes(given) if given else None, page.context.clock()
+    )
     return action.back("/settings#types", page.t("the interval of {type} is set", type=name))
 
 
@@ -85,13 +81,10 @@ async def _show(
 
 def _minutes(text: str) -> float:
     try:
-        minutes = float(text)
+        return float(text)
     except ValueError:
-        minutes = 0.0
-    if not 0.01 <= minutes <= LONGEST_INTERVAL_MINUTES:
         raise InputError(
             "{text} is no interval; give minutes, from 0.01 to {most:g}",
             text=text,
             most=LONGEST_INTERVAL_MINUTES,
-        )
-    return minutes
+        ) from None

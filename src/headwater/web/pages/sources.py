@@ -51,6 +51,7 @@ router = APIRouter()
 
 SOURCES_ON_A_PAGE = 50
 LISTED_ITEMS = 20
+LISTED_VISITS = 50
 PREVIEWED_ITEMS = 5
 LARGEST_LIST_BYTES = 10_000_000
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -96,7 +97,7 @@ async def sources_page(
 
 
 @router.get("/sources/add")
-async def add_page(page: InPage, url: str = "", type: str = "rss.feed") -> HTMLResponse:
+async def add_page(page: InPage, url: str = "", type: str = "") -> HTMLResponse:
     """Paste any address: its feeds are found and shown with some of their items before anything is stored."""
     page.require("admin")
     found: list[Any] = []
@@ -115,11 +116,11 @@ async def add(action: InAction) -> Response:
     page = action.page
     page.require("admin")
     context = page.context
-    url, type_name = action.text("url"), action.text("type") or "rss.feed"
+    url, type_name = action.text("url"), action.text("type")
     try:
         wanted = read_new_source(
-            url,
-            type_name,
+            url or None,
+            type_name or None,
             _read_config(action.text("config")),
             action.text("name") or None,
             action.text("folder") or None,
@@ -266,7 +267,7 @@ async def _show_source(
         source=source,
         why=_why(source, page),
         heat=page_heat(history, page) if history else None,
-        visits=await store.read(last_visits, source_id),
+        visits=(await store.read(last_visits, source_id, limit=LISTED_VISITS))[:LISTED_VISITS],
         items=(await store.read(newest_items, Selection(source_ids=(source_id,)), limit=LISTED_ITEMS))[
             :LISTED_ITEMS
         ],

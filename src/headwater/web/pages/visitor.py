@@ -22,7 +22,7 @@ from headwater.store.settings import get_setting, set_setting
 from headwater.web.api.auth import FailedKeys, recognise
 from headwater.web.api.problems import Refusal
 from headwater.web.context import Context
-from headwater.web.hosts import is_loopback
+from headwater.web.hosts import is_open
 
 SESSION_COOKIE: Final = "headwater_session"
 SESSION_SECONDS: Final = 30 * 86_400
@@ -64,7 +64,7 @@ class Sessions:
         """Who sends a request; a visitor who may nothing if they have to sign in first."""
         settings = self._context.settings
         number, key_id = await self._read(request.cookies.get(SESSION_COOKIE, ""))
-        if settings.password is None and is_loopback(settings.host):
+        if is_open(settings):
             return Visitor(number, SCOPES)
         if key_id == BY_PASSWORD and settings.password is not None:
             return Visitor(number, SCOPES, signed_in=True)

@@ -1,0 +1,263 @@
+"""How long pages and lists take when much is stored, as a ratio to an empty database: `make bench-api`.
+
+Both databases are filled with a fleet and its items by SQL, and every page and list is asked for in turns with the same
+on an empty database. `--scale 1` is 100,000 sources and 5,000,000 items, which takes some gigabytes and a quarter of an
+hour to fill; without it, a fiftieth of that.
+"""
+
+import argparse
+import logging
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+from starlette.testclient import TestClient
+from tests.databases import postgres_server
+
+from benchmarks.engine.databases import new_database
+from headwater.config import load_settings
+from headwater.store.database import Store
+from headwater.store.hours import HOUR, ROLLED_KEY
+from headwater.store.keys import add_key
+from headwater.store.outlets import Outlet, add_outlet
+from headwater.store.search import POSITION
+from headwater.store.selection import Selection
+from headwater.store.settings import set_setting
+from headwater.store.templates import NewTemplate, add_template
+from headwater.web.app import create_app
+
+SOURCES, ITEMS = 100_000, 5_000_000
+ROUNDS = 11
+TARGET_MILLISECONDS, TARGET_RATIO = 200.0, 5.0
+DAYS = 60
+PATHS = (
+    "/",
+    "/live",
+    "/sources",
+    "/sources?search=source+77",
+    "/sources?folder=Folder+7",
+    "/sources?type=web.sitemap",
+    "/sources?state=failing",
+    "/sources?sort=name",
+    "/sources?sort=next",
+    "/sources?sort=-last",
+    "/sources?sort=errors",
+    "/sources?page=20",
+    "/sources/7",
+    "/items",
+    "/items?search=word77",
+    "/items?search=common",
+    "/items?folder=Folder+7",
+    "/items?source=7",
+    "/items/7",
+    "/pipelines",
+    "/runs",
+    "/outlets",
+    "/settings",
+    "/outlets/all.xml",
+    "/outlets/one.json",
+    "/api/collector/status?limit=50",
+    "/api/collector/status",
+    "/api/sources",
+    "/api/sources?search=source+77",
+    "/api/sources?folder=Folder+7",
+    "/api/sources?state=due",
+    "/api/sources?state=failing",
+    "/api/sources?state=removed",
+    "/api/sources/7",
+    "/api/sources/7/visits",
+    "/api/items",
+    "/api/items?full=true",
+    "/api/items?search=word77",
+    "/api/items?search=common",
+    "/api/items?source_id=7",
+    "/api/items?folder=Folder+7",
+    "/api/items?folder=Nobody",
+    "/api/items?type=web.sitemap",
+    "/api/items?type=reddit",
+    "/api/items?status=ANALYZED",
+    "/api/raw-items",
+    "/api/raw-items?source_id=7",
+    "/api/raw-items?since=2100-01-01T00:00:00Z",
+    "/api/raw-items/for-digest?limit=100",
+    "/api/raw-items/stats",
+    "/api/templates",
+    "/api/runs",
+    "/api/runs?status=failed",
+    "/api/runs?source_id=7",
+    "/api/cursors",
+    "/api/outlets",
+    "/api/types",
+    "/api/keys",
+    "/api/settings",
+    "/readyz",
+    "/metrics",
+)
+
+_FILL = (
+    # One in a hundred fails, one is switched off, one was removed; one in thirty is a sitemap.
+    """
+    INSERT INTO sources (id, name, type, url, url_key, folder, is_deleted, schedule_enabled, last_error_kind,
+        last_error, consecutive_failures, due_at, next_fetch_at, last_fetched_at, last_entry_at, plan_reason,
+        fetch_count, hit_count, lease_no, created_at, updated_at, pipeline_template_id)
+    SELECT n, 'source ' || n, CASE n % 30 WHEN 0 THEN 'web.sitemap' ELSE 'rss.feed' END, 'https://' || n || '.example/',
+        '//' || n || '.example', 'Folder ' || (n % 50), n % 100 = 3, n % 100 <> 2,
+        CASE n % 100 WHEN 1 THEN 'timeout' END, CASE n % 100 WHEN 1 THEN 'it took too long' END,
+        CASE n % 100 WHEN 1 THEN 2 ELSE 0 END,
+        CASE WHEN n % 100 IN (2, 3) THEN NULL ELSE {now} - 60 + n * 7919 % 14400 END,
+        {now} - 60 + n * 7919 % 14400, {now} - 14400 + n * 7919 % 14400, {now} - n % 100000,
+        '{{"policy": "interval", "interval": 14400.0}}', 100, 20, 2, {now} - 86400.0 * 90, {now},
+        CASE n % 20 WHEN 0 THEN 1 END
+    FROM ({sources}) AS numbers
+    """,
+    """
+    INSERT INTO items (id, source_id, external_id, id_hash, url, title, summary, published_at, item_at, first_seen_at,
+        content_hash, position, changed_position, status)
+    SELECT n, n % {source_count} + 1, 'id ' || n, {id_hash}, 'https://example.org/' || n,
+        'Item ' || n || ' about word' || (n % 5000), 'A common summary of item ' || n,
+        {now} - 600 - ({item_count} - n) * {step}, {now} - 600 - ({item_count} - n) * {step},
+        {now} - ({item_count} - n) * {step}, {id_hash}, n, n, CASE n % 1000 WHEN 0 THEN 'ANALYZED' ELSE 'NEW' END
+    FROM ({items}) AS numbers
+    """,
+    """
+    INSERT INTO collection_records (source_id, lease_no, status, started_at, finished_at, items_found, items_new,
+        requests, bytes_received, http_status)
+    SELECT n, 1, CASE n % 5 WHEN 0 THEN 'new' ELSE 'unchanged' END, {now} - 14400 + n * 7919 % 14400,
+        {now} - 14400 + n * 7919 % 14400 + 1, 20, CASE n % 5 WHEN 0 THEN 2 ELSE 0 END, 1, 9000, 200
+    FROM ({sources}) AS numbers
+    """,
+    """
+    INSERT INTO collection_hours (hour_at, status, error_kind, visits, items_found, items_new, requests, bytes_received)
+    SELECT {hour} - n * 3600, 'new', '', 5000, 100000, 10000, 5000, 45000000 FROM ({hours}) AS numbers
+    """,
+    """
+    INSERT INTO pipeline_executions (item_id, item_version, template_id, status, created_at, started_at, completed_at)
+    SELECT n * 50, 1, 1, CASE n % 100 WHEN 0 THEN 'failed' ELSE 'completed' END, {now}, {now}, {now} + n % 60
+    FROM ({runs}) AS numbers
+    """,
+)
+_WORDS = {
+    True: "INSERT INTO item_words (rowid, words) SELECT id, lower(title || ' ' || summary) FROM items",
+    False: "INSERT INTO item_words SELECT id, to_tsvector('simple', lower(title || ' ' || summary)) FROM items",
+}
+
+
+def numbers(store: Store, count: int) -> str:
+    if not store.is_sqlite:
+        return f"SELECT n FROM generate_series(1::bigint, {count}) AS s(n)"
+    return (
+        f"WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s"
+    )
+
+
+def fill(store: Store, scale: float, now: float) -> None:
+    source_count, item_count = max(100, int(SOURCES * scale)), max(1_000, int(ITEMS * scale))
+    values = {
+        "now": now,
+        "hour": now // HOUR * HOUR,
+        "step": DAYS * 86_400.0 / item_count,
+        "source_count": source_count,
+        "item_count": item_count,
+        "id_hash": "CAST('id ' || n AS BLOB)" if store.is_sqlite else "convert_to('id ' || n, 'UTF8')",
+        "sources": numbers(store, source_count),
+        "items": numbers(store, item_count),
+        "hours": numbers(store, DAYS * 24),
+        "runs": numbers(store, item_count // 50),
+    }
+    with store.writing() as connection:
+        steps = (
+            {
+                "step_type": "filter_content",
+                "is_critical": True,
+                "config": {},
+                "timeout_seconds": None,
+                "retries": 0,
+            },
+        )
+        add_template(connection, NewTemplate("one", steps), now)
+        set_setting(connection, ROLLED_KEY, {"rolled_until": now // HOUR * HOUR, "final_until": 0.0}, now)
+        set_setting(connection, POSITION, item_count, now)
+    for statement in (*(each.format(**values) for each in _FILL), _WORDS[store.is_sqlite]):
+        with store.writing() as connection:
+            connection.exec_driver_sql(statement if store.is_sqlite else statement.replace("%", "%%"))
+    with store.writing() as connection:
+        add_outlet(connection, Outlet("all", "All"), now)
+        add_outlet(connection, Outlet("one", "One", Selection(folders=("Folder 7",))), now)
+    with store.engine.connect() as plain, plain.execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("ANALYZE" if store.is_sqlite else "VACUUM ANALYZE")
+
+
+def client_of(store: Store, now: float) -> TestClient:
+    settings = load_settings(directory=Path("/nonexistent"), environment={})
+    with store.writing() as connection:
+        _, secret = add_key(connection, name="bench", scopes=["admin"], now=now)
+    return TestClient(
+        create_app(store, settings, clock=lambda: now),
+        base_url="http://127.0.0.1:8626",
+        headers={"Authorization": f"Bearer {secret}"},
+    )
+
+
+def measure(client: TestClient, path: str) -> float:
+    started = time.perf_counter()
+    answer = client.get(path)
+    taken = time.perf_counter() - started
+    assert answer.status_code in (200, 404), (path, answer.text[:500])
+    return taken * 1000 if answer.status_code == 200 else 0.0
+
+
+def compare(kind: str, scale: float, directory: Path, server_url: str, only: str) -> tuple[list[str], float]:
+    """Prints a line a path; answers those that missed their target, and the slowest."""
+    now = time.time()
+    missed, slowest = [], 0.0
+    with ExitStack() as opened:
+        stores = [
+            opened.enter_context(Store.open(opened.enter_context(new_database(kind, directory, server_url))))
+            for _ in range(2)
+        ]
+        started = time.perf_counter()
+        fill(stores[1], scale, now)
+        print(f"{kind}: filled in {time.perf_counter() - started:.0f} s", flush=True)
+        empty, full = (opened.enter_context(client_of(store, now)) for store in stores)
+        for path in PATHS:
+            if only not in path:
+                continue
+            taken = [(measure(empty, path), measure(full, path)) for _ in range(ROUNDS)]
+            without, with_all = (median(column) for column in zip(*taken, strict=True))
+            # What there is none of on the empty database answers 404 there and has no ratio.
+            ratio = with_all / without if without else 0.0
+            verdict = "" if with_all <= TARGET_MILLISECONDS and ratio <= TARGET_RATIO else "  MISSED"
+            print(
+                f"  {path:45} {without:7.1f} ms empty {with_all:7.1f} ms full {ratio:6.1f} x{verdict}",
+                flush=True,
+            )
+            missed += [f"{kind} {path}"] if verdict else []
+            slowest = max(slowest, with_all)
+    return missed, slowest
+
+
+def main(arguments: list[str]) -> int:
+    logging.disable(logging.CRITICAL)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=0.02, help="1 is 100,000 sources and 5,000,000 items")
+    parser.add_argument("--database", choices=["SQLite", "PostgreSQL"], help="only this one")
+    parser.add_argument("--only", default="", help="only paths that contain this")
+    chosen = parser.parse_args(arguments)
+    print(f"{SOURCES * chosen.scale:,.0f} sources, {ITEMS * chosen.scale:,.0f} items; median of {ROUNDS}")
+    missed: list[str] = []
+    with tempfile.TemporaryDirectory() as directory, postgres_server() as server_url:
+        for kind in [chosen.database] if chosen.database else ["SQLite", "PostgreSQL"]:
+            misses, slowest = compare(kind, chosen.scale, Path(directory), server_url, chosen.only)
+            missed += misses
+            print(f"{kind}: the slowest took {slowest:.0f} ms")
+    print(
+        f"target: under {TARGET_MILLISECONDS:g} ms and {TARGET_RATIO:g} x an empty database: {len(missed)} missed"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,86 @@
+"""`headwater backup`, `restore` and `migrate-to`: the whole database in a file, back, or in another database."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headwater.cli.output import Json, iso, print_json, progress_bar, say
+from headwater.cli.session import Session
+from headwater.language import translate as t
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help=t("The backup file."))]
+
+
+def backup(context: typer.Context, file: File, json: Json = False) -> None:
+    from headwater.store.backup import write_backup
+    from headwater.store.clock import measured_clock
+
+    session: Session = context.obj
+    with session.open_store() as store, progress_bar(t("Backing up"), quiet=json) as advance:
+        contents = write_backup(store, file, measured_clock(store)(), advance)
+    if json:
+        print_json(asdict(contents) | {"file": str(file), "created_at": iso(contents.created_at)})
+        return
+    say(t("{count} rows are in {file}, read back and checked").format(count=contents.total, file=file))
+    say(t("It holds every secret of the database; keep it where nobody else can read it."))
+
+
+def restore(
+    context: typer.Context,
+    file: File,
+    replace: Annotated[
+        bool, typer.Option("--replace", help=t("Put it in the place of all that is in the database."))
+    ] = False,
+    json: Json = False,
+) -> None:
+    from headwater.store.backup import restore_backup
+    from headwater.store.clock import measured_clock
+    from headwater.store.database import Store
+    from headwater.store.moving import index_moved
+
+    session: Session = context.obj
+    session.log_to_terminal()
+    with Store(session.settings.database) as store:
+        with progress_bar(t("Restoring"), quiet=json) as advance:
+            contents = restore_backup(store, file, advance, replace=replace)
+        with progress_bar(t("Indexing for search"), quiet=json) as advance:
+            index_moved(store, measured_clock(store)(), advance)
+    if json:
+        print_json(asdict(contents) | {"file": str(file), "created_at": iso(contents.created_at)})
+    else:
+        say(
+            t("{count} rows of {time} are restored").format(
+                count=contents.total, time=iso(contents.created_at)
+            )
+        )
+
+
+def migrate_to(
+    context: typer.Context,
+    url: Annotated[str, typer.Argument(metavar="URL", help=t("postgresql://… or sqlite:///FILE"))],
+    start_over: Annotated[
+        bool, typer.Option("--start-over", help=t("Throw away what an interrupted move has copied."))
+    ] = False,
+    json: Json = False,
+) -> None:
+    from headwater.store.clock import measured_clock
+    from headwater.store.database import Store
+    from headwater.store.moving import index_moved, move
+
+    session: Session = context.obj
+    with session.open_store() as origin, Store(url) as target:
+        now = measured_clock(origin)()
+        with progress_bar(t("Moving"), quiet=json) as advance:
+            moved = move(origin, target, now, advance, start_over=start_over)
+        with progress_bar(t("Indexing for search"), quiet=json) as advance:
+            index_moved(target, now, advance)
+        shown = target.shown_url
+    if json:
+        print_json(asdict(moved))
+        return
+    if moved.resumed_after:
+        say(t("an interrupted move had copied {count} rows").format(count=moved.resumed_after))
+    say(t("{count} rows are in {url}, as many as here").format(count=sum(moved.rows.values()), url=shown))
+    say(t("Set HEADWATER_DATABASE_URL to it everywhere before you start anything again."))

@@ -1,0 +1,29 @@
+"""How much a caller may send: what is larger is refused before anybody reads it."""
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from headwater.errors import Text
+from headwater.web.api.problems import problem_answer
+
+LARGEST_BODY_BYTES = 12_000_000  # a list of a hundred thousand feeds
+
+
+class BodyLimit:
+    """Lets no request through whose body is too large, or does not say how large it is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = dict(scope["headers"])
+            length = headers.get(b"content-length", b"0")
+            refusal = None
+            if b"transfer-encoding" in headers:
+                refusal = 411, Text("say how long the body is, with Content-Length")
+            elif not length.isdigit() or len(length) > 18 or int(length) > LARGEST_BODY_BYTES:
+                refusal = 413, Text("the body is larger than {limit} bytes", limit=LARGEST_BODY_BYTES)
+            if refusal is not None:
+                await problem_answer(scope, *refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

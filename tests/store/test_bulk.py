@@ -1,0 +1,86 @@
+"""Many rows at once: what goes in comes out, whatever is in it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Boolean, Column, Double, Integer, LargeBinary, MetaData, Table, Text, select
+
+from headwater.store.bulk import insert_rows, storable, update_rows
+from headwater.store.database import Store
+
+TABLE = Table(
+    "bulk_rows",
+    MetaData(),
+    Column("id", Integer, primary_key=True),
+    Column("words", Text),
+    Column("number", Double),
+    Column("is_true", Boolean),
+    Column("raw", LargeBinary),
+)
+COLUMNS = ("id", "words", "number", "is_true", "raw")
+ODD = (
+    "",
+    "NULL",
+    "null",
+    "a,b",
+    "{}",
+    '"',
+    "\\",
+    '\\"',
+    "{'a': \"b\"}",
+    "\n\t\r",
+    " x ",
+    "%s",
+    "汉字 🌊",
+    "\\x00",
+)
+
+
+def read(store: Store) -> list[tuple[Any, ...]]:
+    with store.reading() as connection:
+        return [tuple(row) for row in connection.execute(select(TABLE).order_by(TABLE.c.id))]
+
+
+@pytest.fixture
+def bulk_store(store: Store) -> Iterator[Store]:
+    TABLE.create(store.engine)
+    yield store
+    TABLE.drop(store.engine)
+
+
+def test_odd_values_come_back_as_they_were(bulk_store: Store) -> None:
+    rows: list[tuple[Any, ...]] = [
+        (number, words, number / 3, number % 2 == 0, words.encode()) for number, words in enumerate(ODD)
+    ]
+    rows.append((len(rows), None, None, None, None))
+    rows.append((len(rows), "x", -1.5e-300, True, bytes(range(256))))
+    with bulk_store.writing() as connection:
+        insert_rows(connection, TABLE, COLUMNS, rows)
+    assert read(bulk_store) == rows
+    changed = [(f"{words}!", raw, id_) for id_, words, _, _, raw in rows]
+    with bulk_store.writing() as connection:
+        update_rows(connection, TABLE, ("id",), ("words", "raw"), changed)
+    assert [(words, raw, id_) for id_, words, _, _, raw in read(bulk_store)] == changed
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.text().map(storable),
+            st.none() | st.floats(allow_nan=False),
+            st.none() | st.booleans(),
+            st.none() | st.binary(max_size=40),
+        ),
+        max_size=20,
+    )
+)
+def test_all_values_come_back_as_they_were(bulk_store: Store, values: list[tuple[Any, ...]]) -> None:
+    rows = [(number, *each) for number, each in enumerate(values)]
+    with bulk_store.writing() as connection:
+        connection.execute(TABLE.delete())
+        insert_rows(connection, TABLE, COLUMNS, rows)
+    assert read(bulk_store) == rows

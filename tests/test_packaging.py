@@ -1,0 +1,132 @@
+"""The wheel holds everything that Headwater needs, and what is installed from it works."""
+
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from headwater import __version__
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(directory), str(ROOT)],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    (built,) = directory.glob("*.whl")
+    return built
+
+
+def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
+    package = ROOT / "src" / "headwater"
+    expected = {
+        str(path.relative_to(package.parent))
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert expected - names == set()
+    assert {name.split("/")[0] for name in names} == {"headwater", f"headwater-{__version__}.dist-info"}
+    for kind in (".toml", ".html", ".sql", ".css", ".typed"):
+        assert any(name.endswith(kind) for name in names), kind
+
+
+def test_what_is_installed_from_it_works(wheel: Path, tmp_path: Path) -> None:
+    """In an environment of its own; only what Headwater depends on is borrowed from this one."""
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True, timeout=60)
+    python = environment / "bin" / "python"
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(python),
+            "install",
+            "--no-deps",
+            "--no-index",
+            str(wheel),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    site = Path(
+        subprocess.run(
+            [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+    )
+    # A directory named in a .pth file is looked at last, and its own .pth files (this checkout's) are not read.
+    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [str(environment / "bin" / "headwater"), *arguments],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "HEADWATER_LANGUAGE": "en"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run("--version") == f"headwater {__version__}\n"
+    where = subprocess.run(
+        [str(python), "-c", "import headwater; print(headwater.__file__)"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert where.startswith(str(environment))
+    assert "0 failing" in run("doctor") or "first start" in run("doctor")
+    demo = subprocess.Popen(
+        [str(environment / "bin" / "headwater"), "demo"],
+        cwd=tmp_path,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "HEADWATER_LANGUAGE": "en",
+            "HEADWATER_PORT": "0",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert demo.stdout is not None
+    address = demo.stdout.readline().split()[-1]
+    with urlopen(address, timeout=60) as page:  # the templates are there
+        assert b"</html>" in page.read()
+    with urlopen(address.rstrip("/") + "/healthz", timeout=60) as page:
+        assert page.status == 200
+    demo.terminate()
+    assert demo.wait(timeout=60) == 0
+    demo.stdout.close()
+    run("source", "list")  # makes the tables: the migrations are there
+    assert (
+        "没有"
+        in subprocess.run(
+            [str(environment / "bin" / "headwater"), "source", "list"],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "HEADWATER_LANGUAGE": "zh"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        ).stdout
+    )

@@ -1,0 +1,53 @@
+"""Outlets over the API."""
+
+from starlette.testclient import TestClient
+
+from headwater.model import Item
+from headwater.store.database import Store
+from tests.test_outlets import store_items
+from tests.web.api.conftest import MakeCaller
+
+
+def test_an_outlet_is_made_read_changed_and_removed(
+    caller: MakeCaller, stranger: TestClient, store: Store
+) -> None:
+    with store.writing() as connection:
+        store_items(connection, Item("a", title="Alpha"), folder="News")
+    admin = caller("admin")
+    made = admin.post("/api/outlets", json={"name": "news", "private": True, "shows": {"folders": ["News"]}})
+    assert (made.status_code, made.headers["location"]) == (201, "/api/outlets/news")
+    outlet = made.json()
+    assert (outlet["title"], outlet["private"], outlet["shows"]["folders"]) == ("news", True, ["News"])
+    served = stranger.get(f"{outlet['paths']['rss']}?token={outlet['token']}")
+    assert "Alpha" in served.text
+    assert caller("read").get("/api/outlets").json()["outlets"][0]["token"] == "***"
+    changed = admin.patch(
+        "/api/outlets/news",
+        json={"title": "All", "item_limit": 5, "shows": {"types": ["rss"], "by_pipelines": True}},
+    ).json()
+    assert (changed["title"], changed["item_limit"], changed["shows"]["types"]) == ("All", 5, ["rss.feed"])
+    assert changed["shows"]["by_pipelines"] is True
+    assert admin.get("/api/outlets/news").json() == changed
+    assert admin.delete("/api/outlets/news").status_code == 204
+    assert admin.get("/api/outlets/news").status_code == 404
+
+
+def test_what_is_wrong_with_an_outlet_is_said(caller: MakeCaller) -> None:
+    admin = caller("admin")
+    assert admin.post("/api/outlets", json={"name": "news"}).status_code == 201
+    for body, status in (
+        ({"name": "news"}, 409),
+        ({"name": "Not This"}, 400),
+        ({"name": "x", "hub_url": "ftp://x"}, 400),
+        ({"name": "x", "shows": {"types": ["nonsense"]}}, 400),
+        ({"name": "x", "shows": {"search": "-only"}}, 400),
+        ({"name": "x", "shows": {"source_ids": [9]}}, 404),
+        ({"name": "x", "item_limit": 0}, 422),
+        ({"name": "x", "nonsense": 1}, 422),
+    ):
+        assert admin.post("/api/outlets", json=body).status_code == status, body
+    assert admin.patch("/api/outlets/none", json={}).status_code == 404
+    assert admin.delete("/api/outlets/none").status_code == 404
+    reader = caller("read")
+    assert reader.post("/api/outlets", json={"name": "x"}).status_code == 403
+    assert reader.delete("/api/outlets/news").status_code == 403
