@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: help demo test browser lint bench soak docs screenshots pins clean
+.PHONY: help demo test browser lint bench soak docs site screenshots pins clean
 
 .venv/.ready: constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -48,6 +48,9 @@ screenshots: .venv/.ready-dev  ## take the pictures of the dashboard again; need
 
 docs: .venv/.ready-dev  ## rewrite the parts of docs/ that are made from the code
 	$(BIN)/python -m docs.generate
+
+site: .venv/.ready-dev  ## the documents as a web site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 COMPILE = uv pip compile pyproject.toml --universal --generate-hashes --upgrade --no-annotate --no-header \
 	--extra build

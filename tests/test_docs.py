@@ -4,6 +4,7 @@ import itertools
 import re
 import shlex
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,12 +73,32 @@ def test_every_document_is_reached_from_the_index() -> None:
     assert [str(path.relative_to(ROOT)) for path in DOCUMENTS if path not in reached] == []
 
 
+def test_every_document_is_in_the_sites_navigation() -> None:
+    """But for single decisions, which their own list leads to."""
+    navigation = set(
+        re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    pages = {str(path.relative_to(ROOT / "docs")) for path in ROOT.glob("docs/**/*.md")}
+    assert navigation == {page for page in pages if not re.match(r"decisions/\d", page)}
+
+
+def test_the_site_is_built(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs")
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        check=True,
+    )
+    assert (tmp_path / "reference" / "traceability" / "index.html").is_file()
+    assert (tmp_path / "quickstart.zh-CN" / "index.html").is_file()
+
+
 def command_lines(path: Path) -> Iterator[list[str]]:
     """What is typed at `headwater` in a document's examples, as arguments."""
     text = path.read_text(encoding="utf-8")
     for block in re.findall(r"^ *```(?:sh|console|shell|bash|)\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
         for line in block.replace("\\\n", " ").splitlines():
-            if found := re.match(r"(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\S*/)?headwater( .*)?$", line.strip()):
+            if found := re.match(r"(?:\$ )?(?:[A-Z_]+=\S+ )*(?:[^\s=]*/)?headwater( .*)?$", line.strip()):
                 typed = shlex.shlex(found[1] or "", posix=True, punctuation_chars="|&;<>")
                 typed.whitespace_split = True
                 yield list(itertools.takewhile(lambda word: not set(word) <= set("|&;<>"), typed))
@@ -136,6 +157,7 @@ def test_commands_and_options_named_in_passing_exist(path: Path) -> None:
 @each_document
 def test_settings_named_in_documents_exist(path: Path) -> None:
     known = {name for setting in SETTINGS for name in setting.env}
+    known |= {"FETCH_INTERVAL_LINES", "FETCH_INTERVAL_EXAMPLE_LINES"}  # of the type that the example of a plugin adds
     known |= {
         INTERVAL_VARIABLE + spelt.upper().replace(".", "_")
         for kind in TYPES
