@@ -1,4 +1,4 @@
-"""A hundred thousand items, or as many as asked for, from SQLite to PostgreSQL and into a backup: how long it takes, and that nothing is missing.
+"""Items from SQLite to PostgreSQL and into a backup: how long it takes, and that nothing is missing.
 
 python -m benchmarks.moving [ITEMS]
 """

@@ -76,7 +76,7 @@ def _remember(connection: Connection, done: Imported, entries: Iterable[Seen], n
     count = 0
     rest = iter(entries)
     while part := list(islice(rest, CHUNK_SEEN)):
-        keys = {}
+        keys: dict[bytes, bytes] = {}
         for entry in part:
             keys |= imported_keys(entry.external_id, entry.url)
         remember_keys(connection, done.source_id, keys, now)
