@@ -10,7 +10,6 @@ from headwater.cli.output import Json, iso, print_json, print_table, progress_ba
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
-from headwater.wording import NOTHING
 
 if TYPE_CHECKING:
     from headwater.store.outlets import Outlet
@@ -138,7 +137,8 @@ def list_(context: typer.Context, json: Json = False) -> None:
             (
                 outlet.name,
                 outlet.title,
-                ", ".join(f"{key}={value}" for key, value in to_json(outlet.selection).items()) or NOTHING,
+                ", ".join(f"{key}={value}" for key, value in to_json(outlet.selection).items())
+                or t("everything"),
                 _path(outlet),
             )
             for outlet in found
