@@ -3,10 +3,7 @@
 The same items give the same bytes. What is published is sanitised by the writers.
 """
 
-import os
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -16,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from headwater import __version__
-from headwater.errors import InputError
+from headwater.files import write_whole
 from headwater.formats.entry import Entry, Feed, Person
 from headwater.formats.write import MEDIA_TYPES, write_feed
 from headwater.model import Enclosure
@@ -83,35 +80,8 @@ def write_outlet(
     for format in formats:
         path = directory / path_of(name, format)
         body = render_outlet(connection, edition, format, base_url).body
-        written.append((path, write_atomically(path, body)))
+        written.append((path, write_whole(path, body, make_directory=True)))
     return written
-
-
-def write_atomically(path: Path, body: bytes) -> bool:
-    """Put `body` in the place of a file in one step. A file that says the same is left alone: False."""
-    try:
-        if path.exists() and path.read_bytes() == body:
-            return False
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
-    except OSError as error:
-        raise InputError(
-            "cannot write {path}: {problem}; choose another directory",
-            path=path,
-            problem=error.strerror or error,
-        ) from None
-    return True
 
 
 def _entry(item: StoredItem, source_added_at: float) -> Entry:

@@ -47,6 +47,7 @@ def test_from_a_source_to_a_feed_file(headwater: Headwater, origin: Origin) -> N
 def test_a_private_outlet_is_written_only_when_it_is_named(headwater: Headwater) -> None:
     headwater.ok("outlet", "add", "open")
     headwater.ok("outlet", "add", "mine", "--private")
+    assert "everything" in headwater.ok("outlet", "list")
     assert {Path(each["path"]).stem for each in headwater.json("publish")} == {"open"}
     assert {Path(each["path"]).stem for each in headwater.json("publish", "mine")} == {"mine"}
 

@@ -11,7 +11,6 @@ from headwater.cli.selection import Folders, Search, Sources, Types, read_select
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
-from headwater.wording import NOTHING
 
 if TYPE_CHECKING:
     from headwater.store.outlets import Outlet
@@ -126,7 +125,8 @@ def list_(context: typer.Context, json: Json = False) -> None:
             (
                 outlet.name,
                 outlet.title,
-                ", ".join(f"{key}={value}" for key, value in to_json(outlet.selection).items()) or NOTHING,
+                ", ".join(f"{key}={value}" for key, value in to_json(outlet.selection).items())
+                or t("everything"),
                 _path(outlet),
             )
             for outlet in found

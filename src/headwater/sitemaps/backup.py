@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ import orjson
 from sqlalchemy import Connection
 
 from headwater.errors import InputError, NotFoundError
+from headwater.files import write_whole
 from headwater.sitemaps.state import IncrementalStateManager
 from headwater.store.database import Store
 from headwater.store.sites import (
@@ -106,12 +106,7 @@ def _remove(database: Path) -> None:
 
 
 def _write(connection: Connection, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with beside.open("wb") as file:
-        for part in _document(connection):
-            file.write(part)
-    beside.replace(path)
+    write_whole(path, _document(connection), make_directory=True)
 
 
 def _document(connection: Connection) -> Iterator[bytes]:

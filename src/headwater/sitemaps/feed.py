@@ -1,9 +1,5 @@
-"""The feed of a site: the newest things found on it, kept from run to run, written whole or not at all."""
+"""The feed of a site: the newest things found on it, kept from run to run."""
 
-import contextlib
-import glob
-import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +15,6 @@ from headwater.formats.entry import Entry, Feed, Person
 from headwater.formats.html import escape_text
 from headwater.formats.write import MEDIA_TYPES, write_feed
 
-STALE_SECONDS: Final = 3_600.0
 ENDINGS: Final[Mapping[str, str]] = {".xml": "rss", ".rss": "rss", ".atom": "atom", ".json": "json"}
 
 
@@ -106,30 +101,3 @@ def _entry(entry: Mapping[str, Any]) -> Entry:
 
 def _date(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
-
-
-def write_whole(path: Path, document: bytes) -> bool:
-    """Put a document in its place in one step, if it is another than the one there; says whether it was."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        if path.is_file() and path.read_bytes() == document:
-            return False
-        _sweep(path)
-        with beside.open("wb") as file:
-            file.write(document)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        return True
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise InputError("cannot write {path}: {problem}", path=path, problem=error.strerror) from None
-
-
-def _sweep(path: Path) -> None:
-    """Remove what runs that were killed here left behind."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        with contextlib.suppress(OSError):
-            if left.stat().st_mtime < time.time() - STALE_SECONDS:
-                left.unlink()

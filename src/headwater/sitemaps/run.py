@@ -18,10 +18,11 @@ from headwater.collectors.sitemap_pages import Story, read_stories
 from headwater.collectors.sitemap_survey import Survey, Wishes, survey
 from headwater.errors import IncrementalStateCorrupted
 from headwater.fetch.client import Fetcher
+from headwater.files import write_whole
 from headwater.formats.sitemap import SitemapUrl
 from headwater.formats.sitemap_ledger import Ledger
 from headwater.sitemaps.backup import back_up_daily
-from headwater.sitemaps.feed import Channel, merge_entries, render, write_whole
+from headwater.sitemaps.feed import Channel, merge_entries, render
 from headwater.sitemaps.state import Commit, IncrementalStateManager
 from headwater.store.sites import SiteMemory
 
