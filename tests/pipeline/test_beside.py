@@ -12,6 +12,7 @@ from headwater.pipeline import beside as beside_module
 from headwater.pipeline import runner
 from headwater.pipeline.beside import WorkerBeside
 from headwater.store.database import Store
+from headwater.store.runs import claim_runs
 from tests.databases import copy_sqlite
 from tests.pipeline.making import make_runs, make_settings, step, until_ended
 
@@ -22,7 +23,6 @@ async def test_it_begins_again_after_an_error(
     sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failures = [StoreError("disk I/O error"), StoreError("disk I/O error")]
-    claim_runs = runner.claim_runs
 
     def failing_at_first(connection: Connection, *args: object, **kwargs: object) -> object:
         if failures:
