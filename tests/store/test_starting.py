@@ -1,5 +1,6 @@
 """Runs start with their items, once for each version, and do what people ask of them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -168,6 +169,27 @@ def test_what_cannot_be_asked_of_a_run(store: Store) -> None:
             cancel(connection, 99, NOON)
         retry(connection, run_id, NOON)
         assert get_run(connection, run_id).status == "pending"
+
+
+def test_of_two_who_retry_at_once_one_is_told(store: Store) -> None:
+    """Or the second would take the run out of the hands of a worker that has begun on it."""
+    template, item_ids = make_template(store, step("fail_test")), make_items(store, 1)
+    with store.writing() as connection:
+        [run_id] = start_runs(connection, template, item_ids, NOON)
+        cancel(connection, run_id, NOON)
+
+    def retry_it() -> None:
+        with store.writing() as connection:
+            retry(connection, run_id, NOON)
+
+    with ThreadPoolExecutor(1) as others:
+        with store.writing() as connection:
+            retry(connection, run_id, NOON)
+            second = others.submit(retry_it)
+            with pytest.raises(TimeoutError):
+                second.result(timeout=1)
+        with pytest.raises(InputError, match="pending"):
+            second.result(timeout=60)
 
 
 def test_a_removed_template_leaves_its_runs(store: Store) -> None:

@@ -68,6 +68,14 @@ class _InHand:
             self.performing.cancel()
 
 
+def _raise_first(working: "asyncio.Task[None]") -> None:
+    """The task's error, if it ended with one: of those of its pools the first, which says what is wrong."""
+    try:
+        working.result()
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
 class Worker:
     """Works on the runs of one store until `stop`.
 
@@ -145,7 +153,7 @@ class Worker:
                     each.stop("interrupted")
                 await asyncio.wait((working,), timeout=STOP_SECONDS)
             if working.done():
-                working.result()
+                _raise_first(working)
             return in_time
         finally:
             for task in (working, watching, stopping):
@@ -178,6 +186,8 @@ class Worker:
                     log.warning("run %s: a step ended after its lease had passed on", run.id)
                     return
                 self.tally.add(end)
+                if end.status == "failed":
+                    log.warning("run %s failed: %s", run.id, end.error_message)
                 if not end.keeps_lease:
                     return
                 current.run = end.next_run()

@@ -196,12 +196,12 @@ _PASSING_STATES = ("08", "40", "53", "57", "25006")
 
 
 def _is_passing(error: DBAPIError) -> bool:
-    """Whether the same call may work in a moment: the database is away or busy, not asked for the impossible."""
+    """Whether the same call may work later: the database is away, busy or out of space, not at a loss."""
     if error.connection_invalidated:
         return True
     if isinstance(error.orig, sqlite3.Error):
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
     state = getattr(error.orig, "sqlstate", None)
     if state is None:  # it never came to a statement: no connection could be had
         return isinstance(error, OperationalError)

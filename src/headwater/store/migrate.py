@@ -4,6 +4,7 @@ Starting workers take a lock (PostgreSQL: an advisory lock; SQLite: the write tr
 upgrades and the others find it done. Alembic is imported only when there is something to do.
 """
 
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,8 +37,14 @@ def upgrade(store: "Store", target: str = "head") -> None:
             _upgrade(store, target)
             return
         except StoreError as error:
-            if not (error.passing and store.is_sqlite and time.monotonic() < deadline):
+            if not (_is_locked_out(error) and time.monotonic() < deadline):
                 raise  # only a file that others are upgrading is worth the wait
+
+
+def _is_locked_out(error: StoreError) -> bool:
+    """Whether somebody else is writing to the SQLite file."""
+    code = getattr(getattr(error.__cause__, "orig", None), "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _upgrade(store: "Store", target: str) -> None:

@@ -379,6 +379,10 @@ def _narrowed(query: Select[Any], wanted: RunQuery) -> Select[Any]:
 
 
 def _ended(connection: Connection, run_id: int) -> Run:
+    """The run, held until this transaction ends: of two who want it to begin again, the second finds that it has."""
+    if not is_sqlite(connection):
+        mine = select(pipeline_executions.c.id).where(pipeline_executions.c.id == run_id)
+        connection.execute(mine.with_for_update())
     run = get_run(connection, run_id)
     if run.status not in ENDED:
         raise ConflictError("run {id} is {status}; cancel it first", id=run_id, status=run.status)
