@@ -5,6 +5,8 @@ and some memory; so whoever makes few visits does without, and `use_compiled` is
 """
 
 import logging
+import subprocess
+import sys
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Protocol
@@ -14,6 +16,8 @@ from headwater.schedule import kernel, layout
 from headwater.schedule.compiled import compile_kernel, is_compiled
 
 log = logging.getLogger(__name__)
+
+COMPILE_SECONDS = 300.0
 
 # Working space of a plan: weights, rates, the day's sums, the hour, and four numbers of every cell.
 SPACE_SIZES = (
@@ -167,6 +171,13 @@ def use_compiled() -> None:
     if isinstance(_current, Compiled) or not is_compiled():
         return
     try:
+        # First in a process of its own, which leaves it in the cache: compiling takes 50 MB that loading does not.
+        subprocess.run(  # noqa: S603 - our own words
+            [sys.executable, "-c", f"from {__name__} import Compiled; Compiled()"],
+            capture_output=True,
+            timeout=COMPILE_SECONDS,
+            check=False,
+        )
         _current = Compiled()
     except Exception:  # whatever a compiler may run into: there is another way
         log.warning("the plans' arithmetic cannot be compiled; it runs as it is", exc_info=True)
