@@ -1,8 +1,8 @@
 """Who is measured: Headwater, the bare client, and `reader`, each in a process of its own that is told to visit.
 
-A visit round answers with the CPU seconds (user and system, all threads and child processes) it took. Starting,
-importing, opening databases and adding feeds are outside of it, for all alike: each contender visits one feed
-before it says that it is ready.
+A visit round answers with the CPU seconds (user and system, all threads and child processes) it took for each feed.
+Starting, importing, opening databases and adding feeds are outside of it, for all alike: each contender visits one
+feed before it says that it is ready. First visits are made in several rounds too, each of another part of the feeds.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ class Contender:
         self._pipe = pipe
         self.ready: Any = pipe.recv()
 
-    def visit(self) -> float:
-        """Visit every feed once; the CPU seconds that took."""
-        self._pipe.send("visit")
+    def visit(self, urls: list[str] | None = None) -> float:
+        """Visit these feeds for the first time, or all once more; the CPU seconds that took for each."""
+        self._pipe.send(urls)
         seconds: float = self._pipe.recv()
         return seconds
 
@@ -65,32 +65,40 @@ def contender(target: Callable[..., None], *args: object) -> Iterator[Contender]
         process.kill()
 
 
-async def _obey(pipe: Pipe, visit: Callable[[], Awaitable[None]], prepare: Callable[[], None]) -> None:
+async def _obey(
+    pipe: Pipe, visit: Callable[[list[str]], Awaitable[None]], prepare: Callable[[list[str] | None], None]
+) -> None:
+    """Visit what is asked for: addresses that are new, or None for all of them once more."""
+    known: list[str] = []
     pipe.send("ready")
-    while await _next_order(pipe):
-        prepare()
+    while (order := await _next_order(pipe)) is not _END:
+        prepare(order)
+        known += order or ()
+        wanted = order or known
         began = cpu_seconds()
-        await visit()
-        pipe.send(cpu_seconds() - began)
+        await visit(wanted)
+        pipe.send((cpu_seconds() - began) / len(wanted))
 
 
-async def _next_order(pipe: Pipe) -> bool:
+_END: Any = object()
+
+
+async def _next_order(pipe: Pipe) -> Any:
     """Wait without a thread of the pool, which would be one more than the measured program has."""
     loop = asyncio.get_running_loop()
-    came: asyncio.Future[bool] = loop.create_future()
+    came: asyncio.Future[Any] = loop.create_future()
 
     def wait() -> None:
         try:
-            pipe.recv()
-            loop.call_soon_threadsafe(came.set_result, True)
+            loop.call_soon_threadsafe(came.set_result, pipe.recv())
         except EOFError:
-            loop.call_soon_threadsafe(came.set_result, False)
+            loop.call_soon_threadsafe(came.set_result, _END)
 
     threading.Thread(target=wait, daemon=True).start()
     return await came
 
 
-def headwater(pipe: Pipe, database_url: str, urls: list[str], at_once: int) -> None:
+def headwater(pipe: Pipe, database_url: str, warm_up: str, at_once: int) -> None:
     """Headwater as `headwater collect --loop` runs it with many visits: its arithmetic is compiled by then.
 
     The hosts are few, so politeness is told to let them be.
@@ -113,17 +121,23 @@ def headwater(pipe: Pipe, database_url: str, urls: list[str], at_once: int) -> N
 
     async def main() -> None:
         async with Engine(store, settings) as engine:
-            add_sources(store, urls[:1])
+            add_sources(store, [warm_up])
             await engine.collect_due()
-            add_sources(store, urls[1:])
+            delete_source(store, warm_up)
 
-            async def visit() -> None:
+            def prepare(new: list[str] | None) -> None:
+                if new is None:
+                    make_due(store)
+                else:
+                    add_sources(store, new)
+
+            async def visit(urls: list[str]) -> None:
                 before = engine.tally.visits
                 await engine.collect_due()
                 assert engine.tally.visits - before == len(urls), engine.tally
                 assert not engine.tally.failed, engine.tally.failures[:3]
 
-            await _obey(pipe, visit, lambda: make_due(store))
+            await _obey(pipe, visit, prepare)
 
     run(main())
     store.close()
@@ -145,13 +159,18 @@ def add_sources(store: Any, urls: list[str]) -> None:
         )
 
 
+def delete_source(store: Any, url: str) -> None:
+    with store.writing() as connection:
+        connection.exec_driver_sql(f"DELETE FROM sources WHERE url = '{url}'")
+
+
 def make_due(store: Any) -> None:
     """Whoever has been visited is due again, as if its planned time had come."""
     with store.writing() as connection:
         connection.exec_driver_sql("UPDATE sources SET due_at = 1.0 WHERE last_fetched_at IS NOT NULL")
 
 
-def bare(pipe: Pipe, urls: list[str], at_once: int, on_our_loop: bool) -> None:
+def bare(pipe: Pipe, warm_up: str, at_once: int, on_our_loop: bool) -> None:
     """aiohttp and nothing else: conditional requests, bodies read, validators kept in a dictionary.
 
     On the loop that Headwater runs on, or on asyncio's own, which is what a script gets that asks for nothing.
@@ -177,7 +196,7 @@ def bare(pipe: Pipe, urls: list[str], at_once: int, on_our_loop: bool) -> None:
                             "If-Modified-Since": answer.headers["Last-Modified"],
                         }
 
-            async def visit() -> None:
+            async def visit(urls: list[str]) -> None:
                 left = iter(urls)
 
                 async def worker() -> None:
@@ -186,13 +205,13 @@ def bare(pipe: Pipe, urls: list[str], at_once: int, on_our_loop: bool) -> None:
 
                 await asyncio.gather(*(worker() for _ in range(at_once)))
 
-            await get(urls[0])
-            await _obey(pipe, visit, lambda: None)
+            await get(warm_up)
+            await _obey(pipe, visit, lambda new: None)
 
     run(main())
 
 
-def reader(pipe: Pipe, path: str, urls: list[str]) -> None:
+def reader(pipe: Pipe, path: str, warm_up: str) -> None:
     """The `reader` library with its defaults: one worker, SQLite, feedparser."""
     import sys
     import warnings
@@ -206,16 +225,19 @@ def reader(pipe: Pipe, path: str, urls: list[str]) -> None:
     from reader import make_reader
 
     feeds = make_reader(path)
-    feeds.add_feed(urls[0])
+    feeds.add_feed(warm_up)
     feeds.update_feeds()
-    for url in urls[1:]:
-        feeds.add_feed(url)
+    feeds.delete_feed(warm_up)
+    count = 0
     pipe.send("ready")
     while True:
         try:
-            pipe.recv()
+            new = pipe.recv()
         except EOFError:
             return
+        for url in new or ():
+            feeds.add_feed(url)
+        count += len(new or ())
         began = cpu_seconds()
-        feeds.update_feeds(scheduled=False)
-        pipe.send(cpu_seconds() - began)
+        feeds.update_feeds(scheduled=False, new=new is not None or None)
+        pipe.send((cpu_seconds() - began) / (len(new) if new else count))

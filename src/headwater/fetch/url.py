@@ -5,6 +5,7 @@ Pure. Whether a URL may be fetched is the guard's business.
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import urljoin
 
 from yarl import URL
@@ -24,6 +25,9 @@ class Proxy:
     is_ours: bool
 
 
+@lru_cache(
+    4096
+)  # a source is visited again and again, and reading its address costs as much as a tenth of that
 def read_url(text: str) -> tuple[URL, BasicAuth | None]:
     """The URL without credentials and fragment, and the credentials; FetchError when it is none."""
     try:

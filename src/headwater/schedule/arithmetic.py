@@ -5,6 +5,8 @@ and some memory; so whoever makes few visits does without, and `use_compiled` is
 """
 
 import logging
+import subprocess
+import sys
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Protocol
@@ -14,6 +16,8 @@ from headwater.schedule import kernel, layout
 from headwater.schedule.compiled import compile_kernel, is_compiled
 
 log = logging.getLogger(__name__)
+
+COMPILE_SECONDS = 300.0
 
 # Working space of a plan: weights, rates, the day's sums, the hour, and four numbers of every cell.
 SPACE_SIZES = (
@@ -97,6 +101,7 @@ class Compiled:
         self._np = np
         self._functions = compile_kernel()
         self._no_times = np.empty(0)
+        self._newest: tuple[bytes, Any] = b"", None
         self._space = [np.zeros(size) for size in SPACE_SIZES]
         self._hull = np.zeros(kernel.CELL_SPACE, dtype=np.int64)
         # Compiles, or loads, what the calls below need.
@@ -121,11 +126,15 @@ class Compiled:
             self._space[0],
         )
         body = vector[: layout.SCALARS].tobytes() + vector[layout.SCALARS :].astype("<u2").tobytes()
-        return layout.add_header(body)
+        packed = layout.add_header(body)
+        self._newest = packed, vector
+        return packed
 
     def plan(self, state: bytes | None, now: float, price_seconds: float) -> Sequence[float]:
         np = self._np
-        vector = self._unpack(state)
+        newest, vector = self._newest  # as a rule a plan follows its digest
+        if state is not newest:
+            vector = self._unpack(state)
         if vector is None:
             vector = np.empty(layout.SIZE)
             self._functions.begin(vector, float(now))
@@ -137,7 +146,7 @@ class Compiled:
         return found
 
     def _unpack(self, state: bytes | None) -> Any:
-        if state is None or not layout.is_state(state):
+        if not layout.is_state(state):
             return None
         np = self._np
         vector = np.empty(layout.SIZE)
@@ -162,6 +171,13 @@ def use_compiled() -> None:
     if isinstance(_current, Compiled) or not is_compiled():
         return
     try:
+        # First in a process of its own, which leaves it in the cache: compiling takes 50 MB that loading does not.
+        subprocess.run(  # noqa: S603 - our own words
+            [sys.executable, "-c", f"from {__name__} import Compiled; Compiled()"],
+            capture_output=True,
+            timeout=COMPILE_SECONDS,
+            check=False,
+        )
         _current = Compiled()
     except Exception:  # whatever a compiler may run into: there is another way
         log.warning("the plans' arithmetic cannot be compiled; it runs as it is", exc_info=True)
