@@ -157,7 +157,10 @@ def test_commands_and_options_named_in_passing_exist(path: Path) -> None:
 @each_document
 def test_settings_named_in_documents_exist(path: Path) -> None:
     known = {name for setting in SETTINGS for name in setting.env}
-    known |= {"FETCH_INTERVAL_LINES", "FETCH_INTERVAL_EXAMPLE_LINES"}  # of the type that the example of a plugin adds
+    known |= {
+        "FETCH_INTERVAL_LINES",
+        "FETCH_INTERVAL_EXAMPLE_LINES",
+    }  # of the type that the example of a plugin adds
     known |= {
         INTERVAL_VARIABLE + spelt.upper().replace(".", "_")
         for kind in TYPES
