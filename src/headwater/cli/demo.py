@@ -1,5 +1,7 @@
 """`headwater demo`: Headwater at work, without the internet."""
 
+import logging
+
 import typer
 
 from headwater.cli.loop import run
@@ -14,6 +16,8 @@ def demo(context: typer.Context) -> None:
 
     session: Session = context.obj
     session.log_to_terminal()
+    # What the collector does is on the dashboard; here it would only hide the address.
+    logging.getLogger("headwater.visits").setLevel(logging.WARNING)
 
     def on_ready(address: str) -> None:
         say(t("A dozen sources are being collected. See them at {address}").format(address=address))
