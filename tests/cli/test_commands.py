@@ -226,7 +226,7 @@ def test_a_database_that_cannot_be_written(alone: Headwater, tmp_path: Path) -> 
         ({"HEADWATER_ALLOW_HOSTS": "10.0.0.0/99"}, "10.0.0.0/99 is not a host name"),
         (
             {"FETCH_INTERVAL_RRS": "5"},
-            "fetch interval for rrs: there is no source type rrs; did you mean rss?",
+            "FETCH_INTERVAL_RRS (environment): there is no source type rrs; did you mean rss?",
         ),
     ],
 )

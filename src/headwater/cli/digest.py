@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwater.cli.items import item_as_json
-from headwater.cli.output import Json, print_json, printable_lines, say
+from headwater.cli.output import Json, print_document, print_json, say
 from headwater.cli.session import Session
 from headwater.language import translate as t
 
@@ -57,7 +57,7 @@ def digest(
         elif result.end_run:
             say(t("Nothing new for this cursor."))
         else:
-            typer.echo(printable_lines(result.output["text"]), nl=False)
+            print_document(result.output["text"])
         if acknowledge_all:
             sys.stdout.flush()  # whoever reads our output has it before it counts as read
             with store.writing() as connection:

@@ -40,6 +40,11 @@ def say(text: str, *, error: bool = False) -> None:
     typer.echo(printable(text), err=error)
 
 
+def print_document(text: str) -> None:
+    """Print a text of many lines for people, as it is but for what a terminal would obey."""
+    typer.echo(printable_lines(text), nl=False)
+
+
 def escaped(document: str, form: str) -> str:
     """A document for machines with what a terminal obeys written as escapes: it means the same."""
     return _OBEYED.sub(

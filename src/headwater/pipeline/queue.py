@@ -17,6 +17,7 @@ from headwater.pipeline.advance import LEASE_SECONDS
 from headwater.pipeline.batch import Batch
 from headwater.pipeline.limits import Pool
 from headwater.pipeline.worker import Worker
+from headwater.store.database import first_line
 from headwater.store.jobs import ADVANCE, SCHEMA, defer_forgotten, defer_jobs
 from headwater.store.patience import patiently
 from headwater.store.runs import ClaimedRun, Later, claim_named
@@ -36,6 +37,7 @@ Claims = Batch[int, ClaimedRun | Later | None]
 async def run_from_queue(worker: Worker) -> None:
     """Take jobs in each of the worker's pools until it is to stop; then let what runs end."""
     logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells of every job
+    logging.getLogger("procrastinate.utils").addFilter(_in_one_line)
     claims: Claims = Batch(partial(_claim, worker))
     async with asyncio.TaskGroup() as pools:
         for pool in worker.pools:
@@ -44,6 +46,15 @@ async def run_from_queue(worker: Worker) -> None:
                 pools.create_task(_run_pool(worker, app, sorted(pool.step_types), pool.slots))
         # Beside the pools, so that it never waits for a slot.
         pools.create_task(_run_pool(worker, _housekeeping_app(worker), [HOUSEKEEPING], 1))
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """That the database is away is no riddle: its own words are enough, without the way they came."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, ConnectorException):
+        record.msg = f"{record.getMessage()}: {first_line(error.__cause__ or error)}"
+        record.args, record.exc_info = (), None
+    return True
 
 
 async def _run_pool(worker: Worker, app: procrastinate.App, queues: list[str], slots: int) -> None:

@@ -85,7 +85,7 @@ async def test_a_webhook_that_fails(
 async def test_a_webhook_that_repeats_what_it_was_sent_gives_no_secret_away(
     tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    monkeypatch.setenv("HOOK_TOKEN", "t0k-in-a-header")
+    monkeypatch.setenv("HEADWATER_SECRET_HOOK_TOKEN", "t0k-in-a-header")
     url = origin.route(
         "/hook/t0k-in-the-path?key=t0k-in-the-query",
         Answer(status=status, body="no /hook/t0k-in-the-path for t0k-in-a-header with t0k-in-the-query"),
