@@ -14,6 +14,7 @@ from sqlalchemy import insert
 from tests.databases import PrivatePostgres
 from tests.rows import value_for
 
+from benchmarks.verdict import Verdict
 from headwater.store.backup import restore_backup, write_backup
 from headwater.store.bulk import insert_rows
 from headwater.store.copying import copied_tables, count_rows, set_last_position
@@ -92,7 +93,8 @@ def counts(store: Store) -> dict[str, int]:
         return {str(table.name): count_rows(connection, table) for table in copied_tables()}
 
 
-def main() -> None:
+def main() -> int:
+    verdict = Verdict("moving")
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 
     def quietly(done: int, total: int, note: str) -> None:
@@ -107,6 +109,7 @@ def main() -> None:
             with Store(server.url) as new:
                 with timed("SQLite to PostgreSQL", rows):
                     move(old, new, NOW, quietly)
+                verdict.tell("rows missing after the move", rows - sum(counts(new).values()), "", most=0)
                 assert counts(new) == expected
                 path = Path(directory) / "backup.zst"
                 with timed("backup of PostgreSQL", rows):
@@ -114,9 +117,13 @@ def main() -> None:
         with Store(f"sqlite:///{directory}/restored.db") as restored:
             with timed("restoring into SQLite", rows):
                 restore_backup(restored, path, quietly, replace=False)
+            verdict.tell(
+                "rows missing after backup and restore", rows - sum(counts(restored).values()), "", most=0
+            )
             assert counts(restored) == expected
         print(f"{rows:,} rows, {count:,} items; the backup has {path.stat().st_size / 1e6:,.0f} MB")
+    return verdict.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

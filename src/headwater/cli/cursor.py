@@ -4,11 +4,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
 from headwater.cli.items import item_as_json
-from headwater.cli.output import BIGGEST, Json, escaped, from_now, iso, print_json, print_table, say
+from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_json_line, print_table, say
 from headwater.cli.selection import Folders, Search, Sources, Types, read_selection
 from headwater.cli.session import Session
 from headwater.language import translate as t
@@ -98,8 +97,7 @@ def read(
             page = read_cursor(connection, name, limit=limit)
         if json:
             for placed in page.items:
-                line = orjson.dumps({"position": placed.position, **item_as_json(placed.item)}).decode()
-                typer.echo(escaped(line, "\\u{:04x}").encode())
+                print_json_line({"position": placed.position, **item_as_json(placed.item)})
         else:
             print_table(
                 (t("Place"), "ID", t("When"), t("Source"), t("Title"), t("Address")),

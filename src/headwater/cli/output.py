@@ -57,6 +57,11 @@ def print_json(data: Any) -> None:
     typer.echo(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode(), "\\u{:04x}").encode())
 
 
+def print_json_line(data: Any) -> None:
+    """One thing on a line of its own, for whoever reads them one by one."""
+    typer.echo(escaped(orjson.dumps(data).decode(), "\\u{:04x}").encode())
+
+
 class PrintableFormatter(logging.Formatter):
     """Log lines: a record is one line, and a traceback keeps its own."""
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
-from headwater.cli.output import BIGGEST, Json, iso, print_json, printable, say
+from headwater.cli.output import BIGGEST, Json, iso, print_json, print_json_line, printable, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
@@ -44,8 +43,7 @@ def status(
             if json or not sys.stdout.isatty():
                 while True:
                     seen = _read(store, bound)
-                    # One line each, for whoever reads them one by one.
-                    typer.echo(orjson.dumps(status_as_json(seen))) if json else _print(seen)
+                    print_json_line(status_as_json(seen)) if json else _print(seen)
                     sys.stdout.flush()
                     time.sleep(WATCH_SECONDS)
             _watch(store, bound)

@@ -13,6 +13,7 @@ import procrastinate
 from procrastinate.exceptions import ConnectorException
 from sqlalchemy.engine import URL
 
+from headwater.errors import StoreError
 from headwater.pipeline.advance import LEASE_SECONDS
 from headwater.pipeline.batch import Batch
 from headwater.pipeline.limits import Pool
@@ -37,7 +38,8 @@ Claims = Batch[int, ClaimedRun | Later | None]
 async def run_from_queue(worker: Worker) -> None:
     """Take jobs in each of the worker's pools until it is to stop; then let what runs end."""
     logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells of every job
-    logging.getLogger("procrastinate.utils").addFilter(_in_one_line)
+    for part in ("utils", "worker"):
+        logging.getLogger(f"procrastinate.{part}").addFilter(_in_one_line)
     claims: Claims = Batch(partial(_claim, worker))
     async with asyncio.TaskGroup() as pools:
         for pool in worker.pools:
@@ -51,7 +53,7 @@ async def run_from_queue(worker: Worker) -> None:
 def _in_one_line(record: logging.LogRecord) -> bool:
     """That the database is away is no riddle: its own words are enough, without the way they came."""
     error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, ConnectorException):
+    if isinstance(error, ConnectorException | StoreError | OSError):
         record.msg = f"{record.getMessage()}: {first_line(error.__cause__ or error)}"
         record.args, record.exc_info = (), None
     return True
