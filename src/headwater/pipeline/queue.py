@@ -38,7 +38,7 @@ Claims = Batch[int, ClaimedRun | Later | None]
 async def run_from_queue(worker: Worker) -> None:
     """Take jobs in each of the worker's pools until it is to stop; then let what runs end."""
     logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells of every job
-    for part in ("utils", "worker"):
+    for part in ("utils", "worker", "worker.worker"):
         logging.getLogger(f"procrastinate.{part}").addFilter(_in_one_line)
     claims: Claims = Batch(partial(_claim, worker))
     async with asyncio.TaskGroup() as pools:
