@@ -21,10 +21,8 @@ help:  ## this list
 demo: .venv/.ready  ## collect from a built-in publisher and show the dashboard
 	@$(BIN)/headwater demo
 
-# Half of the tests' time is waiting: for processes, leases and clocks.
-WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 test: .venv/.ready-dev  ## all tests, on SQLite and PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/browser $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser $(ARGS)
 
 browser: .venv/.ready-dev  ## the dashboard in a real browser; needs chromium
 	$(BIN)/python -m pytest tests/browser $(ARGS)
