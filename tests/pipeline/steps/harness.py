@@ -1,6 +1,5 @@
 """Runs steps one after the other the way the engine does, without its rows and its queue."""
 
-import asyncio
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from headwater.config import SECRET_PREFIX
 from headwater.errors import HeadwaterError
 from headwater.fetch.client import Fetcher
-from headwater.pipeline.steps.base import HeavyStep, Step, StepContext, StepResult, short_name
+from headwater.pipeline.steps.base import Step, StepContext, StepResult, short_name
 from headwater.pipeline.steps.service import secrets_for_steps
 
 
@@ -37,8 +36,6 @@ async def run_step(step: Step, context: StepContext, config: dict[str, Any] | No
     """One step with its config checked first, as it is when a template is saved."""
     read = step.config_model.model_validate(config or {})
     step.check(read)
-    if isinstance(step, HeavyStep):
-        return await asyncio.to_thread(step.work, context, read)
     return await step.run(context, read)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import orjson
 from fastapi import APIRouter, Query
@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 
 from headwater.collect.adding import add_and_visit, read_new_source, read_url
 from headwater.collect.discovery import discover, preview
-from headwater.collect.editing import Edit, edit_source
+from headwater.collect.editing import Edit, SourceAction, act_on_source, act_on_sources, edit_source
 from headwater.collect.lists import export_opml, import_opml
 from headwater.collect.planning import POLICIES
 from headwater.collect.surroundings import make_fetcher, read_surroundings
@@ -40,10 +40,6 @@ from headwater.store.selection import Selection
 from headwater.store.sources import (
     get_source,
     list_sources,
-    remove_source,
-    request_refresh,
-    restore_source,
-    set_schedule_enabled,
 )
 from headwater.store.templates import list_templates
 from headwater.web.chart import heat
@@ -163,19 +159,9 @@ async def bulk(action: InAction) -> Response:
     store, now = page.context.store, page.context.clock()
     if not chosen:
         return action.back("/sources", page.t("no source was ticked"), bad=True)
-    if what == "refresh":
-        await store.write(request_refresh, chosen, now)
-    elif what in ("pause", "resume"):
-        for source_id in chosen:
-            await store.write(set_schedule_enabled, source_id, what == "resume", now)
-    elif what == "remove":
-        for source_id in chosen:
-            await store.write(remove_source, source_id, now)
-    elif what == "restore":
-        for source_id in chosen:
-            await store.write(restore_source, source_id, now)
-    else:
-        raise InputError("there is no action {name} for sources", name=what)
+    acted = await store.write(act_on_sources, _action_named(what), chosen, now)
+    if acted.problems:
+        return action.back("/sources", acted.problems[0][1].render(page.language), bad=True)
     return action.back("/sources", page.t("done for {count} sources", count=len(chosen)))
 
 
@@ -263,23 +249,23 @@ async def act(action: InAction, source_id: int, what: str) -> Response:
     page = action.page
     page.require("refresh" if what == "refresh" else "admin")
     store, now = page.context.store, page.context.clock()
-    match what:
-        case "refresh":
-            await store.read(get_source, source_id)
-            await store.write(request_refresh, [source_id], now)
-            notice = page.t("it is visited at once")
-        case "pause" | "resume":
-            await store.write(set_schedule_enabled, source_id, what == "resume", now)
-            notice = page.t("switched on") if what == "resume" else page.t("switched off")
-        case "remove":
-            await store.write(remove_source, source_id, now)
-            return action.back("/sources", page.t("removed; its items stay, and it can be brought back"))
-        case "restore":
-            await store.write(restore_source, source_id, now)
-            notice = page.t("brought back")
-        case _:
-            raise InputError("there is no action {name} for sources", name=what)
+    await store.write(act_on_source, _action_named(what), source_id, now)
+    if what == "remove":
+        return action.back("/sources", page.t("removed; its items stay, and it can be brought back"))
+    notice = {
+        "refresh": page.t("it is visited at once"),
+        "pause": page.t("switched off"),
+        "resume": page.t("switched on"),
+        "restore": page.t("brought back"),
+    }[what]
     return action.back(f"/sources/{source_id}", notice)
+
+
+def _action_named(text: str) -> SourceAction:
+    for known in get_args(SourceAction):
+        if text == known:
+            return cast("SourceAction", known)
+    raise InputError("there is no action {name} for sources", name=text)
 
 
 async def _show_source(
