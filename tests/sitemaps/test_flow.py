@@ -9,9 +9,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
 import feedparser
@@ -74,8 +75,16 @@ class Prefect:
     def call(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = Request(self.api + path, data, {"Content-Type": "application/json"})
-        with build_opener(ProxyHandler({})).open(request, timeout=30) as answer:
-            return json.loads(answer.read())
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with build_opener(ProxyHandler({})).open(request, timeout=30) as answer:
+                    return json.loads(answer.read())
+            except HTTPError as error:
+                # What Prefect says while another writer holds its SQLite; its own client asks again too.
+                if error.code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.2)
 
     def wait_for(self, path: str, good: Callable[[Any], bool] = lambda answer: True) -> Any:
         deadline = time.monotonic() + 150
