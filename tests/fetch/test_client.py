@@ -624,14 +624,14 @@ async def test_a_fetcher_is_used_within_its_context(origin: Origin) -> None:
 
 @pytest.mark.parametrize("module", ["headwater.fetch", "headwater.fetch.guard", "headwater.fetch.robots"])
 def test_importing_it_does_not_load_the_client_library(module: str) -> None:
-    code = f"import sys, {module}; sys.exit('aiohttp' in sys.modules)"
+    code = f"import sys, {module}; sys.exit('httptools' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 async def test_idle_connections_are_kept_to_few_hosts(
     origin: Origin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.fetch.connect._KEPT_HOSTS", 2)
+    monkeypatch.setattr("headwater.fetch.wire.KEPT_HOSTS", 2)
 
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]

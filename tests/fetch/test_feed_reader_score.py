@@ -136,11 +136,18 @@ async def test_one_request_for_one_poll(origin: Origin, reader: Reader) -> None:
         assert [(request.method, request.target) for request in origin.requests] == [("GET", "/feed")] * polls
 
 
-async def test_a_connection_lost_before_the_answer_is_tried_once_more(origin: Origin, reader: Reader) -> None:
-    """A kept connection may close in the moment of its use, which is nobody's fault. Once more, not twice."""
+async def test_a_kept_connection_that_is_lost_is_tried_once_more(origin: Origin, reader: Reader) -> None:
+    """It may close in the moment of its use, which is nobody's fault. Once more, not twice."""
+    origin.route("/feed", [Answer(FEED), Answer(fault="reset"), Answer(fault="reset"), Answer(FEED)])
+    assert await reader.poll() is not None
+    assert await reader.poll() is None
+    assert len(origin.requests) == 3
+
+
+async def test_a_new_connection_that_is_lost_is_not(origin: Origin, reader: Reader) -> None:
     origin.route("/feed", fault="reset")
     assert await reader.poll() is None
-    assert len(origin.requests) == 2
+    assert len(origin.requests) == 1
 
 
 async def test_a_publisher_that_asks_for_time_is_not_asked_again(origin: Origin, reader: Reader) -> None:

@@ -1,4 +1,4 @@
-"""The only door to the network. `Fetcher` is loaded on first use, because not every command needs aiohttp."""
+"""The only door to the network. `Fetcher` is loaded on first use, because not every command goes through it."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,17 +1,14 @@
-"""Taking the body of an answer from the network, decoded and within its cap, or letting it go for good."""
-
-from aiohttp import ClientResponse
+"""Taking the body of an answer from the network, decoded and within its cap."""
 
 from headwater.errors import FailureKind, FetchError
 from headwater.fetch.decode import TooLargeError, UndecodableError, make_decoder
+from headwater.fetch.wire import Connection
 
 
-async def read_body(
-    answer: ClientResponse, encoding: str | None, limit: int, shown: str
-) -> tuple[bytes, int]:
-    """The decoded body and its size on the wire. Neither grows past the cap, whatever is sent."""
+async def read_body(answer: Connection, encoding: str | None, limit: int, shown: str) -> bytes:
+    """The decoded body. It does not grow past the cap, and nor does what is read for it, whatever is sent."""
     try:
-        parts, size = await _read(answer, encoding, limit)
+        parts = await _read(answer, encoding, limit)
     except TooLargeError:
         raise FetchError(
             FailureKind.TOO_LARGE,
@@ -28,17 +25,14 @@ async def read_body(
             url=shown,
             encoding=str(error),
         ) from None
-    finally:
-        drop(answer)
-    return (parts[0] if len(parts) == 1 else b"".join(parts)), size
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _read(answer: ClientResponse, encoding: str | None, limit: int) -> tuple[list[bytes], int]:
+async def _read(answer: Connection, encoding: str | None, limit: int) -> list[bytes]:
     decoder = make_decoder(encoding) if encoding else None
-    content = answer.content
     parts: list[bytes] = []
     size, room = 0, limit
-    while chunk := await content.readany():
+    while chunk := await answer.read():
         size += len(chunk)
         # What is compressed must not be larger either: an encoding can hold any amount of nothing.
         if size > limit:
@@ -51,10 +45,4 @@ async def _read(answer: ClientResponse, encoding: str | None, limit: int) -> tup
                 parts.append(part)
     if decoder is not None:
         decoder.finish()
-    return parts, size
-
-
-def drop(answer: ClientResponse) -> None:
-    """Have done with an answer, read or not. The connection is kept only if it was read to its end."""
-    if answer.connection is not None:
-        answer.close()
+    return parts

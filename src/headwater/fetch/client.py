@@ -11,29 +11,26 @@ when a connection is lost before any of the answer has come: a kept one may clos
 
 import re
 import time
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable
 from functools import cached_property
 from hashlib import blake2b
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
-
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar
-from multidict import istr
+from typing import Self
 
 from headwater.errors import FailureKind, FetchError
-from headwater.fetch.body import drop, read_body
-from headwater.fetch.connect import GuardedResolver, RawHeaderRequest, Resolve, connecting_to, make_connector
+from headwater.fetch.body import read_body
 from headwater.fetch.decode import ACCEPT_ENCODING
 from headwater.fetch.faults import network_error, redirect_error, status_error
-from headwater.fetch.guard import Guard
+from headwater.fetch.guard import Guard, RefusedError
 from headwater.fetch.hints import read_hints
-from headwater.fetch.message import BasicAuth, Hop, Request, Response
+from headwater.fetch.message import BasicAuth, Headers, Hop, Request, Response
 from headwater.fetch.politeness import Politeness, Slots
 from headwater.fetch.proxy import GuardedProxy
+from headwater.fetch.resolve import GuardedResolver, Resolve
 from headwater.fetch.robots import Robots
 from headwater.fetch.url import Proxy, read_location, read_proxy, read_url
+from headwater.fetch.wire import Connection, Deadlines, Route, Wire, WireError
 from headwater.model import NO_HINTS, Hints, Validators
 
 ACCEPT_FEED = (
@@ -44,10 +41,6 @@ ACCEPT_FEED = (
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PERMANENT = frozenset((301, 308))
 _SAFE_HEADERS = frozenset(("Accept", "User-Agent", "accept-language"))
-# As the header collection looks them up without folding their case first.
-_ETAG, _LAST_MODIFIED, _LOCATION = istr("ETag"), istr("Last-Modified"), istr("Location")
-_CONTENT_TYPE, _CONTENT_ENCODING = istr("Content-Type"), istr("Content-Encoding")
-_CACHE_CONTROL, _EXPIRES, _RETRY_AFTER = istr("Cache-Control"), istr("Expires"), istr("Retry-After")
 _UNSENDABLE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -81,32 +74,24 @@ class Fetcher:
         )
         self._slots = Slots(concurrency)
         self._base_headers = {"User-Agent": user_agent, "Accept": accept, "Accept-Encoding": ACCEPT_ENCODING}
-        self._timeout = ClientTimeout(
-            total=total_seconds, connect=connect_seconds, sock_connect=connect_seconds, sock_read=read_seconds
-        )
+        self._usual_headers = _encode(self._base_headers)
+        self._deadlines = Deadlines(total_seconds, connect_seconds, read_seconds)
         self._max_bytes = max_bytes
         self._max_redirects = max_redirects
         self._proxy = read_proxy(proxy, is_ours=True) if proxy else None
         self._ca_file = ca_file
         self._resolver = GuardedResolver(self.guard, resolve)
-        self._session: ClientSession | None = None
-        self._raw_session: ClientSession | None = None
+        self._wire: Wire | None = None
 
     async def __aenter__(self) -> Self:
-        connector = make_connector(self.guard, self._resolver, self._ca_file)
-        self._session = _make_session(connector=connector)
-        # The same connections, for the few requests whose validators are not UTF-8.
-        self._raw_session = _make_session(
-            connector=connector, connector_owner=False, request_class=RawHeaderRequest
-        )
+        self._wire = Wire(self._resolver, self._ca_file)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._session is not None and self._raw_session is not None:
-            await self._raw_session.close()
-            await self._session.close()
+        if self._wire is not None:
+            await self._wire.close()
         await self._resolver.close()
 
     @cached_property
@@ -135,16 +120,19 @@ class Fetcher:
                     turn = host
                 try:
                     answer = await self._send(request, trail, proxy)
-                    status = trail.take(answer)
-                    if status == 304:
-                        return trail.unchanged(answer)
-                    if 200 <= status < 300 or status in request.answers:
-                        if status >= 400:
-                            retry_after = trail.hints().retry_after_seconds
-                        return await trail.changed(answer, request.max_bytes or self._max_bytes)
-                except (ClientError, OSError, ValueError) as error:
-                    raise network_error(error, self.guard, trail.shown, host, proxy is not None) from None
-                drop(answer)
+                    try:
+                        status = trail.take(answer)
+                        if status == 304:
+                            return trail.unchanged(answer)
+                        if 200 <= status < 300 or status in request.answers:
+                            if status >= 400:
+                                retry_after = trail.hints().retry_after_seconds
+                            return await trail.changed(answer, request.max_bytes or self._max_bytes)
+                    finally:
+                        answer.release()
+                except (WireError, RefusedError) as error:
+                    raise network_error(error, self.guard, trail.shown, host) from None
+                trail.received += answer.received
                 if status not in _REDIRECTS:
                     retry_after = trail.hints().retry_after_seconds
                     raise status_error(trail.shown, status, retry_after)
@@ -174,10 +162,13 @@ class Fetcher:
             await self._slots.take()
         try:
             answer = await self._send(request, trail, proxy)
-            trail.take(answer)
-            return await trail.changed(answer, request.max_bytes or self._max_bytes)
-        except (ClientError, OSError, ValueError) as error:
-            raise network_error(error, self.guard, trail.shown, trail.host, proxy is not None) from None
+            try:
+                trail.take(answer)
+                return await trail.changed(answer, request.max_bytes or self._max_bytes)
+            finally:
+                answer.release()
+        except (WireError, RefusedError) as error:
+            raise network_error(error, self.guard, trail.shown, trail.host) from None
         finally:
             self._slots.give()
 
@@ -199,77 +190,57 @@ class Fetcher:
         self._slots.give()
         self.politeness.leave(host, status, retry_after)
 
-    def _send(self, request: Request, trail: "_Trail", proxy: Proxy | None) -> Awaitable[ClientResponse]:
-        headers, raw = self._headers(request, trail)
-        session = self._raw_session if raw else self._session
-        if session is None:
+    def _send(self, request: Request, trail: "_Trail", proxy: Proxy | None) -> Awaitable[Connection]:
+        if self._wire is None:
             raise RuntimeError("a Fetcher is used within its `async with`")
-        deadlines = self._deadlines(request, trail.spent)
+        url, body = trail.url, request.body
         trail.began = time.monotonic()
-        method = "GET" if request.body is None else "POST"
-        if proxy is None:
-            connecting_to.set(trail.host)
-            return session.request(
-                method,
-                trail.url,
-                headers=headers,
-                data=request.body,
-                timeout=deadlines,
-                allow_redirects=False,
-            )
-        connecting_to.set("" if proxy.is_ours else proxy.url.raw_host or "")
-        proxy_headers = None
-        if proxy.authorization is not None:
-            if trail.url.scheme == "https":
-                proxy_headers = {"Proxy-Authorization": proxy.authorization}  # goes with CONNECT, no further
-            else:
-                headers["Proxy-Authorization"] = proxy.authorization
-        return session.request(
-            method,
-            trail.url,
-            headers=headers,
-            data=request.body,
-            timeout=deadlines,
-            allow_redirects=False,
-            proxy=proxy.url,
-            proxy_headers=proxy_headers,
+        route = Route(url.scheme == "https", trail.host, url.port or 0, proxy)
+        # Only what is sent through a proxy in the clear names the whole address.
+        target = url.raw_path_qs if proxy is None or route.has_tunnel else str(url)
+        head = (
+            f"{'GET' if body is None else 'POST'} {target} HTTP/1.1\r\nHost: {url.host_port_subcomponent}\r\n"
+        ).encode()
+        return self._wire.send(
+            route,
+            b"%b%b\r\n%b" % (head, self._headers(request, trail, proxy), body or b""),
+            self._deadlines_of(request, trail.spent),
+            may_repeat=body is None,
         )
 
-    def _headers(self, request: Request, trail: "_Trail") -> tuple[dict[str, str], bool]:
-        """The headers to send, and whether they hold bytes that are no UTF-8."""
-        headers = self._base_headers.copy()
-        if request.accept is not None:
-            headers["Accept"] = request.accept
-        if trail.own_headers is not None:
-            for name, value in trail.own_headers.items():
+    def _headers(self, request: Request, trail: "_Trail", proxy: Proxy | None) -> bytes:
+        """The headers to send, but for the host."""
+        if request.accept is None and trail.own_headers is None and proxy is None and request.body is None:
+            lines = self._usual_headers
+        else:
+            headers = self._base_headers.copy()
+            if request.accept is not None:
+                headers["Accept"] = request.accept
+            for name, value in (trail.own_headers or {}).items():
                 if trail.same_origin or name in _SAFE_HEADERS:
                     headers[name] = value
-        raw = False
+            if proxy is not None and proxy.authorization is not None and trail.url.scheme == "http":
+                headers["Proxy-Authorization"] = proxy.authorization
+            if request.body is not None:
+                headers["Content-Length"] = str(len(request.body))
+                if "content-type" not in headers:
+                    headers["content-type"] = "application/octet-stream"
+            lines = _encode(headers)
         validators = request.validators
-        for name, known in (
-            ("If-None-Match", validators.etag),
-            ("If-Modified-Since", validators.last_modified),
-        ):
-            if known and not _UNSENDABLE.search(known):
-                try:
-                    headers[name] = known.decode()
-                except UnicodeDecodeError:
-                    headers[name] = known.decode("utf-8", "surrogateescape")
-                    raw = True
-        return headers, raw
+        if validators.etag and not _UNSENDABLE.search(validators.etag):
+            lines += b"If-None-Match: %b\r\n" % validators.etag
+        if validators.last_modified and not _UNSENDABLE.search(validators.last_modified):
+            lines += b"If-Modified-Since: %b\r\n" % validators.last_modified
+        return lines
 
-    def _deadlines(self, request: Request, spent: float) -> ClientTimeout:
-        default = self._timeout
+    def _deadlines_of(self, request: Request, spent: float) -> Deadlines:
+        usual = self._deadlines
         total, connect, read = request.total_seconds, request.connect_seconds, request.read_seconds
         if not spent and total is None and connect is None and read is None:
-            return default
-        connect = connect or default.connect
-        return ClientTimeout(
-            # A hop that comes after the time is up fails by the same timer as the others.
-            total=max(0.001, (total or default.total or 0.0) - spent),
-            connect=connect,
-            sock_connect=connect,
-            sock_read=read or default.sock_read,
+            return usual
+        # A hop that comes after the time is up fails by the same timer as the others.
+        return Deadlines(
+            max(0.001, (total or usual.total) - spent), connect or usual.connect, read or usual.read
         )
 
 
@@ -302,27 +273,24 @@ class _Trail:
         # A URL with credentials in it is never moved: the place it moves to would be without them.
         self.permanent = userinfo is None
         self.hops: tuple[Hop, ...] = ()
-        self.headers: Mapping[str, str] = {}
+        self.headers = _NO_HEADERS
         self.spent = self.began = 0.0
         self.received = 0
 
-    def take(self, answer: ClientResponse) -> int:
+    def take(self, answer: Connection) -> int:
         """Note an answer's headers; its status."""
-        self.headers = answer.headers
-        raw = answer.raw_headers
-        # With the colons and line ends, the empty line and, roughly, the status line.
-        self.received += sum(map(len, chain.from_iterable(raw))) + 4 * len(raw) + 19
+        self.headers = Headers(answer.headers)
         return answer.status
 
     def hints(self) -> Hints:
         headers = self.headers
-        if _CACHE_CONTROL in headers or _EXPIRES in headers or _RETRY_AFTER in headers:
+        if headers.raw(b"cache-control") or headers.raw(b"expires") or headers.raw(b"retry-after"):
             return read_hints(headers, time.time())
         return NO_HINTS
 
     def follow(self, status: int, limit: int) -> None:
         """Go where the redirect leads; FetchError for a circle, an endless chain and a place that is none."""
-        location = self.headers.get(_LOCATION)
+        location = self.headers.get("location")
         following = read_location(self.url, location) if location else None
         if following is None:
             raise redirect_error("nowhere", self.shown, status)
@@ -337,7 +305,7 @@ class _Trail:
         self.hops += (Hop(status, address, self.permanent),)
         self.url, self.host, self.shown = following, (following.raw_host or "").lower(), address
 
-    def unchanged(self, answer: ClientResponse) -> Response:
+    def unchanged(self, answer: Connection) -> Response:
         """The answer to a condition that held."""
         known = self.known
         if known.etag is None and known.last_modified is None:
@@ -347,27 +315,24 @@ class _Trail:
                 http_status=304,
                 url=self.shown,
             )
-        etag = _bytes(self.headers.get(_ETAG)) or known.etag
-        last_modified = _bytes(self.headers.get(_LAST_MODIFIED)) or known.last_modified
+        etag = self.headers.raw(b"etag") or known.etag
+        last_modified = self.headers.raw(b"last-modified") or known.last_modified
         if etag != known.etag or last_modified != known.last_modified:
             known = Validators(etag=etag, last_modified=last_modified, body_hash=known.body_hash)
         return self._response(answer, b"", known, True)
 
-    async def changed(self, answer: ClientResponse, limit: int) -> Response:
+    async def changed(self, answer: Connection, limit: int) -> Response:
         """The answer with a body, which may still turn out to be the one we know."""
         headers = self.headers
-        body, size = await read_body(answer, headers.get(_CONTENT_ENCODING), limit, self.shown)
-        self.received += size
+        body = await read_body(answer, headers.get("content-encoding"), limit, self.shown)
         validators = Validators(
-            etag=_bytes(headers.get(_ETAG)),
-            last_modified=_bytes(headers.get(_LAST_MODIFIED)),
+            etag=headers.raw(b"etag"),
+            last_modified=headers.raw(b"last-modified"),
             body_hash=blake2b(body, digest_size=16).digest(),
         )
         return self._response(answer, body, validators, validators.body_hash == self.known.body_hash)
 
-    def _response(
-        self, answer: ClientResponse, body: bytes, validators: Validators, unchanged: bool
-    ) -> Response:
+    def _response(self, answer: Connection, body: bytes, validators: Validators, unchanged: bool) -> Response:
         permanent_url = None
         for hop in self.hops:
             if hop.permanent:
@@ -382,16 +347,20 @@ class _Trail:
             redirects=self.hops,
             permanent_url=permanent_url,
             hints=self.hints(),
-            bytes_received=self.received,
+            bytes_received=self.received + answer.received,
             elapsed_seconds=self.spent + time.monotonic() - self.began,
-            content_type=self.headers.get(_CONTENT_TYPE),
+            content_type=self.headers.get("content-type"),
             requests=len(self.hops) + 1,
         )
 
 
-def _bytes(value: str | None) -> bytes | None:
-    """A header's value as it came over the wire; None for an empty one. The client read it in this way."""
-    return value.encode("utf-8", "surrogateescape") if value else None
+_NO_HEADERS = Headers([])
+
+
+def _encode(headers: dict[str, str]) -> bytes:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode(
+        "utf-8", "surrogateescape"
+    )
 
 
 def _own_headers(request: Request, userinfo: BasicAuth | None) -> dict[str, str] | None:
@@ -408,15 +377,3 @@ def _own_headers(request: Request, userinfo: BasicAuth | None) -> dict[str, str]
     if auth is not None:
         headers["authorization"] = auth.header()
     return headers
-
-
-def _make_session(**options: Any) -> ClientSession:
-    return ClientSession(
-        cookie_jar=DummyCookieJar(),
-        auto_decompress=False,
-        # Real servers send policies of tens of kilobytes in one header; floods are longer.
-        max_line_size=65536,
-        max_field_size=65536,
-        max_headers=256,
-        **options,
-    )

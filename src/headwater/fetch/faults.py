@@ -4,27 +4,22 @@ No message here contains what the failing library said in its own words about re
 credentials. System error texts and certificate errors, which cannot, are passed on.
 """
 
-import ssl
 from typing import Literal
-
-from aiohttp import (
-    ClientConnectorCertificateError,
-    ClientConnectorDNSError,
-    ClientConnectorError,
-    ClientConnectorSSLError,
-    ClientHttpProxyError,
-    ClientOSError,
-    ClientPayloadError,
-    ClientProxyConnectionError,
-    ClientResponseError,
-    ConnectionTimeoutError,
-    InvalidURL,
-    ServerDisconnectedError,
-    SocketTimeoutError,
-)
 
 from headwater.errors import FailureKind, FetchError
 from headwater.fetch.guard import Guard, RefusedError
+from headwater.fetch.wire import (
+    InsecureError,
+    LostError,
+    NotHttpError,
+    Phase,
+    ProxyFailedError,
+    SlowError,
+    UnknownHostError,
+    UnreachableError,
+    UntrustedError,
+    WireError,
+)
 
 _KINDS = {
     401: FailureKind.UNAUTHORIZED,
@@ -79,73 +74,57 @@ def redirect_error(fault: Literal["nowhere", "endless", "circle"], shown: str, s
     )
 
 
-def network_error(error: Exception, guard: Guard, shown: str, host: str, proxied: bool) -> FetchError:
-    """The error for an exception that left aiohttp."""
-    if isinstance(error, ClientConnectorError) and isinstance(error.os_error, RefusedError):
-        return guard.refusal(shown, host, error.os_error.address)
-    if isinstance(error, ClientConnectorCertificateError):
-        return _certificate_error(error.certificate_error, shown)
-    if isinstance(error, ClientConnectorSSLError):
-        return FetchError(FailureKind.TLS, "{url}: no secure connection could be made.", url=shown)
-    if isinstance(error, ClientProxyConnectionError):
-        return FetchError(FailureKind.CONNECT, "{url}: the proxy cannot be reached.", url=shown)
-    if isinstance(error, ClientConnectorDNSError):
-        if proxied:
+_TIMEOUTS: dict[Phase, str] = {
+    "connect": "{url}: the server took too long to connect.",
+    "read": "{url}: the server stopped sending.",
+    "total": "{url}: the answer took too long in all.",
+}
+
+
+def network_error(error: WireError | RefusedError, guard: Guard, shown: str, host: str) -> FetchError:
+    """The error for what went wrong on the wire."""
+    match error:
+        case RefusedError():
+            return guard.refusal(shown, host, error.address)
+        case UntrustedError():
+            return FetchError(
+                FailureKind.TLS,
+                "{url}: the server's certificate cannot be trusted ({reason}).",
+                url=shown,
+                reason=error.reason,
+            )
+        case InsecureError():
+            return FetchError(FailureKind.TLS, "{url}: no secure connection could be made.", url=shown)
+        case UnknownHostError():
+            return FetchError(
+                FailureKind.DNS, "{url}: the host {host} cannot be found.", url=shown, host=host
+            )
+        case UnreachableError():
+            return FetchError(
+                FailureKind.CONNECT,
+                "{url}: no connection to {host} ({reason}).",
+                url=shown,
+                host=host,
+                reason=error.reason,
+            )
+        case ProxyFailedError(status=None):
             return FetchError(FailureKind.CONNECT, "{url}: the proxy cannot be reached.", url=shown)
-        return FetchError(FailureKind.DNS, "{url}: the host {host} cannot be found.", url=shown, host=host)
-    if isinstance(error, ClientConnectorError):
-        return FetchError(
-            FailureKind.CONNECT,
-            "{url}: no connection to {host} ({reason}).",
-            url=shown,
-            host=host,
-            reason=error.strerror or type(error.os_error).__name__,
-        )
-    if isinstance(error, ClientHttpProxyError):
-        if error.status == 407:
+        case ProxyFailedError(status=407):
             return status_error(shown, 407, None)
-        return FetchError(
-            FailureKind.CONNECT,
-            "{url}: the proxy refused to connect (status {status}).",
-            url=shown,
-            status=error.status,
-        )
-    return _timeout_error(error, shown) or _transfer_error(error, shown)
-
-
-def _timeout_error(error: Exception, shown: str) -> FetchError | None:
-    if isinstance(error, ConnectionTimeoutError):
-        return FetchError(FailureKind.TIMEOUT, "{url}: the server took too long to connect.", url=shown)
-    if isinstance(error, SocketTimeoutError):
-        return FetchError(FailureKind.TIMEOUT, "{url}: the server stopped sending.", url=shown)
-    if isinstance(error, TimeoutError):
-        return FetchError(FailureKind.TIMEOUT, "{url}: the answer took too long in all.", url=shown)
-    return None
-
-
-def _transfer_error(error: Exception, shown: str) -> FetchError:
-    if isinstance(error, ClientPayloadError):
-        return FetchError(FailureKind.BROKEN, "{url}: the answer was cut off or damaged.", url=shown)
-    if isinstance(error, ServerDisconnectedError | ClientOSError):
-        return FetchError(
-            FailureKind.BROKEN, "{url}: the server closed the connection without an answer.", url=shown
-        )
-    if isinstance(error, InvalidURL):
-        return FetchError(
-            FailureKind.BLOCKED, "{url}: this is not an address that can be fetched.", url=shown
-        )
-    if isinstance(error, ClientResponseError):
-        return FetchError(FailureKind.BROKEN, "{url}: what the server sent is not HTTP.", url=shown)
-    return FetchError(
-        FailureKind.BROKEN, "{url}: the transfer failed ({reason}).", url=shown, reason=type(error).__name__
-    )
-
-
-def _certificate_error(error: Exception, shown: str) -> FetchError:
-    reason = error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else "?"
-    return FetchError(
-        FailureKind.TLS,
-        "{url}: the server's certificate cannot be trusted ({reason}).",
-        url=shown,
-        reason=reason,
-    )
+        case ProxyFailedError():
+            return FetchError(
+                FailureKind.CONNECT,
+                "{url}: the proxy refused to connect (status {status}).",
+                url=shown,
+                status=error.status,
+            )
+        case SlowError():
+            return FetchError(FailureKind.TIMEOUT, _TIMEOUTS[error.phase], url=shown)
+        case NotHttpError(begun=False):
+            return FetchError(FailureKind.BROKEN, "{url}: what the server sent is not HTTP.", url=shown)
+        case LostError(begun=False):
+            return FetchError(
+                FailureKind.BROKEN, "{url}: the server closed the connection without an answer.", url=shown
+            )
+        case _:
+            return FetchError(FailureKind.BROKEN, "{url}: the answer was cut off or damaged.", url=shown)

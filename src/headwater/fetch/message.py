@@ -6,7 +6,7 @@ touches the network.
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
@@ -84,6 +84,40 @@ class Request:
 
     def __repr__(self) -> str:
         return f"Request({public_url(self.url)!r})"
+
+
+class Headers(Mapping[str, str]):
+    """The headers of an answer by name, however it is spelt; of several the first. Decoded when they are asked for."""
+
+    __slots__ = ("_first", "_pairs")
+
+    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
+        self._pairs = pairs
+        self._first = {name.lower(): value for name, value in reversed(pairs)}
+
+    def raw(self, name: bytes) -> bytes | None:
+        """The bytes that came; `name` in small letters. None for an empty one too."""
+        return self._first.get(name) or None
+
+    def __getitem__(self, name: str) -> str:
+        return _text(self._first[name.lower().encode()])
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower().encode() in self._first
+
+    def __iter__(self) -> Iterator[str]:
+        return map(_text, self._first)
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def items(self) -> ItemsView[str, str]:
+        """All of them, also those that are there several times."""
+        return [(_text(name), _text(value)) for name, value in self._pairs]  # type: ignore[return-value]
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)
