@@ -79,9 +79,14 @@ def fill(connection: Connection, schema: MetaData, count: int = 3) -> None:
 
 
 def everything(store: Store) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows that a copy of the database must have."""
+    """All rows that a copy of the database must have; what is remembered of the search index is each one's own."""
     with store.reading() as connection:
         return {
-            table.name: sorted(row for rows in stream_rows(connection, table) for row in rows)
+            table.name: sorted(
+                row
+                for rows in stream_rows(connection, table)
+                for row in rows
+                if not str(row[0]).startswith("search.")
+            )
             for table in copied_tables()
         }

@@ -39,7 +39,7 @@ def test_everything_moves(full: Store, other_url: str) -> None:
             assert last_position(connection) == last_position(old)
         index_moved(other, NOW, quietly)
         with other.writing() as connection:
-            assert index_new_items(connection, NOW) == 0
+            assert len(index_new_items(connection, NOW)) == 0
             number = connection.execute(
                 insert(metadata.tables["outlets"])
                 .values(name="x", title="x", created_at=0.0, updated_at=0.0)

@@ -70,7 +70,7 @@ def check(store: Store, before: dict[str, list[dict[str, Any]]]) -> None:
             assert sorted(now, key=repr) == sorted(kept, key=repr), name
         assert len(list_sources(connection)) == 3
         assert len(list_items(connection)) == 3
-        assert index_new_items(connection, NOW) == 3
+        assert len(index_new_items(connection, NOW)) == 3
         assert read_status(connection, NOW, 600).sources.total == 3
         assert list_due(connection, NOW) is not None
         assert min(take_positions(connection, 1)) > 3

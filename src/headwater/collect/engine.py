@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Self, TypeVar
 
-from headwater.collect.indexing import Indexer
 from headwater.collect.lanes import Lanes
 from headwater.collect.logbook import Logbook
 from headwater.collect.outage import NETWORK_KINDS, Weather
@@ -121,7 +120,6 @@ class Engine:
         self._listener = Listener(store, self.wake)
         self._upkeep = Upkeep(store, settings, self._clock, give_up=lambda: self._stopping)
         self._keeping_up: asyncio.Task[None] | None = None
-        self._indexer = Indexer(store, self._clock)
         self._progress = asyncio.Event()  # a visit has ended
         self._stopping_since: float | None = None
         self._counted_since = time.monotonic()
@@ -246,7 +244,6 @@ class Engine:
             give_up=lambda: self._stop_seconds_left() <= 0,
         )
         settling = asyncio.create_task(settler.run())
-        indexing = asyncio.create_task(self._indexer.run())
         working = asyncio.ensure_future(work())
         try:
             # If the settler dies, the database is gone for good: its error is the one to raise.
@@ -261,10 +258,6 @@ class Engine:
             left_over = await self._cut_off()
             await settler.finish()
             await settling
-            indexing.cancel()
-            await asyncio.wait((indexing,))
-            if not self._stopping:
-                await self._indexer.finish()
             if left_over:  # stopped at once, or by an error: their leases need not run out for that
                 with contextlib.suppress(StoreError):
                     await self._store.write(release, left_over)
@@ -409,8 +402,6 @@ class Engine:
 
     def _settled(self, settlement: Settlement) -> None:
         self.tally.add(settlement)
-        if settlement.visit.items_new:
-            self._indexer.note_news()
         if self.tally.visits % COMPILE_AFTER_VISITS == 0:
             self._compile_if_busy()
         if settlement.visit.error_kind in NETWORK_KINDS or self._outage_since is not None:

@@ -40,6 +40,7 @@ from headwater.store.copying import (
 )
 from headwater.store.database import Store
 from headwater.store.migrate import HEAD, building, known_revisions, revision, upgrade_in
+from headwater.store.search import begin_index_anew
 from headwater.store.tables import metadata
 
 if sys.version_info >= (3, 14):
@@ -177,6 +178,7 @@ def _verify(connection: Connection, tables: list[Table], expected: Contents, pat
 
 def _finish(connection: Connection, contents: Contents) -> None:
     continue_numbers(connection, copied_tables())
+    begin_index_anew(connection)
     set_last_position(connection, max(contents.last_position, last_position(connection)))
     wake_runs(connection)
     if is_sqlite(connection):

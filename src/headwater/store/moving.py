@@ -35,7 +35,7 @@ from headwater.store.copying import (
 )
 from headwater.store.database import Store
 from headwater.store.migrate import HEAD, UNFINISHED, building, revision, upgrade_in
-from headwater.store.search import index_new_items
+from headwater.store.search import begin_index_anew, index_new_items
 from headwater.store.settings import get_setting, remove_setting, set_setting
 from headwater.store.tables import items, pipeline_executions, sources
 
@@ -84,7 +84,7 @@ def index_moved(target: Store, now: float, advance: Advance) -> None:
     done = 0
     while True:
         with target.writing() as connection:
-            indexed = index_new_items(connection, now, INDEX_BATCH)
+            indexed = len(index_new_items(connection, now, INDEX_BATCH))
         done += indexed
         advance(done, total, "item_words")
         if indexed < INDEX_BATCH:
@@ -188,6 +188,7 @@ def _finish(target: Store, tables: list[Table], counts: dict[str, int], position
                 "not everything has come to {url}: {different}", url=target.shown_url, different=different
             )
         continue_numbers(connection, tables)
+        begin_index_anew(connection)
         set_last_position(connection, position)
 
 

@@ -1,8 +1,8 @@
 """Full-text search over items: SQLite's FTS5, PostgreSQL's tsvector, one idea of what a word is for both.
 
 Words are made here, not by the databases: folded to plain lower case, and every Chinese, Japanese or Korean character
-a word of its own, so that `新闻` is found inside a sentence. Items are put into the index in batches, a moment after
-they are stored (`index_new_items`): collecting does not wait for it.
+a word of its own, so that `新闻` is found inside a sentence. Items are put into the index in batches after they are
+stored (`index_new_items`), by those who serve or search: collecting neither waits nor pays for it.
 """
 
 import html
@@ -16,14 +16,15 @@ from sqlalchemy import ColumnElement, Connection, Row, column, func, select, tex
 from headwater.errors import InputError
 from headwater.store.bulk import is_sqlite, select_by
 from headwater.store.database import Store
-from headwater.store.settings import get_setting, set_setting
+from headwater.store.settings import get_setting, remove_setting, set_setting
 from headwater.store.tables import items
 
 BATCH = 500
 MOST_CHARACTERS = 20_000  # of an item; a book's first pages tell what it is about
 LATE_SECONDS = 600.0  # by which another worker's commit may come after one with a higher number
 MOST_PLACES = 16_000  # PostgreSQL counts no further
-POSITION = "search.indexed"
+POSITION = "search.indexed"  # every item up to this number is in the index
+MARK = "search.mark"  # the number of the newest item at a time, and that time
 # Of matches, beyond which it is quicker to look through the newest items for some of them than to sort them all.
 MANY_MATCHES = 25_000
 
@@ -111,18 +112,46 @@ def _tsquery(terms: list[Term]) -> str:
     return " & ".join(parts)
 
 
-def index_new_items(connection: Connection, now: float, limit: int = BATCH) -> int:
-    """Put up to `limit` stored items that are not yet in the index into it. Answers how many."""
+def newest_item_id(connection: Connection) -> int:
+    """The number of the item that was stored last."""
+    return connection.execute(select(func.max(items.c.id))).scalar() or 0
+
+
+def index_new_items(
+    connection: Connection, now: float, limit: int = BATCH, after: int | None = None
+) -> list[int]:
+    """Put up to `limit` stored items that are not yet in the index into it. Answers their ids, in order.
+
+    `after`: only those with a higher id, for one who has just indexed all others.
+    """
     position = int(get_setting(connection, POSITION) or 0)
     found = connection.execute(
-        text(_UNINDEXED[is_sqlite(connection)]), {"after": position, "limit": limit}
+        text(_UNINDEXED[is_sqlite(connection)]), {"after": max(position, after or 0), "limit": limit}
     ).all()
     _write_words(connection, {row.id: _text(row) for row in found})
     # What another worker is just committing may have a lower number than what was found.
     settled = [row.id for row in found if row.first_seen_at < now - LATE_SECONDS]
-    if settled:
+    if settled and after is None:
         set_setting(connection, POSITION, max(settled), now)
-    return len(found)
+    if after is None and len(found) < limit:
+        _remember_all_is_indexed(connection, now)
+    return [row.id for row in found]
+
+
+def _remember_all_is_indexed(connection: Connection, now: float) -> None:
+    """Everything is in the index: what was stored long enough ago need not be looked at again."""
+    mark: list[float] | None = get_setting(connection, MARK)
+    if mark is not None and 0 <= now - mark[1] < LATE_SECONDS:
+        return
+    if mark is not None:
+        set_setting(connection, POSITION, int(mark[0]), now)
+    set_setting(connection, MARK, [newest_item_id(connection), now], now)
+
+
+def begin_index_anew(connection: Connection) -> None:
+    """What is remembered of the index is another database's: items came from there, their words did not."""
+    for key in (POSITION, MARK):
+        remove_setting(connection, key)
 
 
 def first_unindexed_position(connection: Connection) -> int | None:
@@ -135,10 +164,13 @@ def first_unindexed_position(connection: Connection) -> int | None:
 
 def index_all(store: Store, now: float) -> None:
     """Put everything that is stored into the index, a batch at a time, so that others can write in between."""
+    after = None
     while True:
         with store.writing() as connection:
-            if index_new_items(connection, now) < BATCH:
-                return
+            found = index_new_items(connection, now, after=after)
+        if len(found) < BATCH:
+            return
+        after = found[-1]
 
 
 def index_again(connection: Connection, item_ids: list[int]) -> None:

@@ -18,6 +18,7 @@ from headwater.store.database import Store
 from headwater.store.keys import add_first_key, has_key
 from headwater.web.app import create_app
 from headwater.web.hosts import is_loopback
+from headwater.web.indexing import Indexer
 
 FIRST_KEY_NAME = "first"
 
@@ -121,13 +122,15 @@ async def serve(
                     )
                     serving = asyncio.create_task(serve_app(app, listener, stopped))
                     collecting = asyncio.create_task(engine.run())
+                    indexing = asyncio.create_task(Indexer(store, engine.clock).run())
                     on_ready(address_of(listener))
                     if on_first_key is not None:
                         await _make_first_key(store, on_first_key)
                     await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
                     stop()
+                    indexing.cancel()
                     # Both end before either's error is raised: visits under way are settled or given back.
-                    await asyncio.wait((serving, collecting))
+                    await asyncio.wait((serving, collecting, indexing))
                     finished = collecting.result()
                     serving.result()
                 return finished and beside.finished
