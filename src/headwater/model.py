@@ -6,12 +6,13 @@ network or a clock.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from operator import attrgetter
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from headwater.errors import FailureKind
+from headwater.records import dataclass
 
 Json = Mapping[str, Any]
 
@@ -144,6 +145,9 @@ class Source:
     policy_state: bytes | None = None
     hints: Hints = NO_HINTS  # what its document said when it was last read
     stats: SourceStats | None = None  # read with a claim
+    read_elsewhere: bool = (
+        False  # whether somebody has read items of it before its first visit; read with a claim
+    )
     last_fetched_at: float | None = None
     last_entry_at: float | None = None
     fetch_count: int = 0

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.collect.decide import Decision, candidates, decide, item_time, keys_of
+from headwater.collect.decide import Decision, candidates, decide, item_time, look_up
 from headwater.model import Item
 from headwater.store.items import Known
 from tests.clock import NOON
@@ -22,10 +22,14 @@ class Memory:
         self.known: dict[bytes, Known] = {}
         self.stored: dict[bytes, Item] = {}
 
+    def of(self, keys: list[bytes]) -> dict[bytes, Known]:
+        return {key: self.known[key] for key in keys if key in self.known}
+
     def visit(self, items: list[Item], now: float = NOON) -> Decision:
         found = candidates(tuple(items), now)
-        assert set(keys_of(found)) >= {candidate.id_key for candidate in found}
-        decision = decide(found, self.known, now=now, has_history=bool(self.known))
+        looked_up = look_up(found, self.of)
+        decision = decide(found, looked_up, now=now, has_history=bool(self.known))
+        assert decision == decide(found, self.known, now=now, has_history=bool(self.known))
         for change in decision.changes:
             item_key = change.item_key
             if change.kind == "renamed":
@@ -196,11 +200,20 @@ def test_dates_are_capped_and_invented_ones_are_marked(item: Item, expected: tup
     assert item_time(item, NOON) == expected
 
 
-def test_keys_are_looked_up_for_everything_found() -> None:
+def test_likenesses_are_looked_up_of_those_whose_ids_are_unknown() -> None:
     found = candidates(
         (POST, replace(POST, external_id="long", content=TEXT), Item("undated", title="x")), NOON
     )
-    assert len(keys_of(found)) == 2 + 3 + 1, "an undated item with no text has no likeness"
+    asked: list[list[bytes]] = []
+
+    def known(keys: list[bytes]) -> dict[bytes, Known]:
+        asked.append(keys)
+        return {found[0].id_key: Known(b"it", b"content")} if len(asked) == 1 else {}
+
+    look_up(found, known)
+    assert asked == [[candidate.id_key for candidate in found], [*found[1].likenesses]]
+    assert len(found[1].likenesses) == 2
+    assert not found[2].likenesses, "an undated item with no text has no likeness"
 
 
 def test_lone_surrogates_do_not_break_identity() -> None:

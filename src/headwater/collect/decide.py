@@ -7,13 +7,14 @@ still there under its own. Identity errs on the side of a second copy, never of 
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from struct import Struct
 from urllib.parse import urlsplit
 
 from headwater.model import Item
+from headwater.records import dataclass
 from headwater.store.items import UNKNOWN_CONTENT, ChangeKind, ItemChange, Known
 
 HASH_BYTES = 16
@@ -25,6 +26,10 @@ _WEB = ("http://", "https://")
 # Path and query of an address without anything special in it, as `urlsplit` finds them, in a tenth of its time.
 _USUAL_URL = re.compile(r"https?://[\w.:@%-]+(/[!$-.0->@-~/]*)?(?:\?([!$-~]*))?(?:#[!$-~]*)?\Z", re.ASCII)
 _pack_length = Struct(">Q").pack
+# What a hash is of, in the form of the texts that follow it.
+_ID, _ADDRESS, _PLACE, _TEXT, _CONTENT = (
+    _pack_length(len(label)) + label for label in (b"id", b"address", b"place", b"text", b"content")
+)
 TELLING_CHARACTERS = 80  # a text shorter than this says little about which item it is
 
 
@@ -68,7 +73,7 @@ def candidates(items: tuple[Item, ...], now: float) -> list[Candidate]:
 
 def id_key(external_id: str) -> bytes:
     """The hash by which an item is recognised first."""
-    return _hash("id", _without_scheme(external_id))
+    return _hash(_ID, _without_scheme(external_id))
 
 
 def imported_keys(external_id: str | None, url: str | None) -> dict[bytes, bytes]:
@@ -95,12 +100,19 @@ def by_address(found: list[Candidate]) -> list[Candidate]:
 
 
 def _address_key(url: str) -> bytes:
-    return _hash("address", _without_scheme(url))
+    return _hash(_ADDRESS, _without_scheme(url))
 
 
-def keys_of(found: list[Candidate]) -> list[bytes]:
-    """Everything to look up before deciding."""
-    return [key for candidate in found for key in (candidate.id_key, *candidate.likenesses)]
+def look_up(found: list[Candidate], known: Callable[[list[bytes]], dict[bytes, Known]]) -> dict[bytes, Known]:
+    """Everything `decide` asks about, by way of `known`. Who is known by its id, as most are, needs no likeness."""
+    memories = known([candidate.id_key for candidate in found])
+    likenesses = [
+        likeness
+        for candidate in found
+        if candidate.id_key not in memories
+        for likeness in candidate.likenesses
+    ]
+    return memories | known(likenesses) if likenesses else memories
 
 
 def decide(
@@ -172,9 +184,9 @@ def _likenesses(item: Item) -> tuple[bytes, ...]:
     text = f"{item.content or ''}\0{item.summary or ''}"
     found = []
     if title and place and date:
-        found.append(_hash("place", place, title, date))
+        found.append(_hash(_PLACE, place, title, date))
     if len(text) > TELLING_CHARACTERS and (date or place):
-        found.append(_hash("text", title, text, date or place))
+        found.append(_hash(_TEXT, title, text, date or place))
     return tuple(found)
 
 
@@ -208,7 +220,7 @@ def _content_hash(item: Item, generated: float | None, now: float) -> bytes:
     stamp = item.updated_at
     if stamp is None or stamp == generated or abs(stamp - now) < FRESH_SECONDS or not 0 < stamp < 2.0**62:
         stamp = 0.0
-    return _hash("content", item.title, item.summary or "", item.content or "") + int(stamp).to_bytes(
+    return _hash(_CONTENT, item.title, item.summary or "", item.content or "") + int(stamp).to_bytes(
         STAMP_BYTES, "big"
     )
 
@@ -247,8 +259,8 @@ def _without_scheme(text: str) -> str:
     return text.partition(":")[2] if text.startswith(_WEB) else text
 
 
-def _hash(*texts: str) -> bytes:
-    parts: list[bytes] = []
+def _hash(label: bytes, *texts: str) -> bytes:
+    parts = [label]
     for text in texts:
         try:
             encoded = text.encode()

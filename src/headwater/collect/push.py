@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 from sqlalchemy import Connection
 
-from headwater.collect.decide import Candidate, candidates, is_outdated, keys_of
+from headwater.collect.decide import Candidate, candidates, is_outdated, look_up
 from headwater.collect.planning import Planner
 from headwater.collect.visit import successful_settlement
 from headwater.collectors.base import Harvest
@@ -278,7 +278,7 @@ def _store_push(
     if not claimed:
         return False
     source = claimed[0]
-    known = known_keys(connection, source.id, keys_of(found))
+    known = look_up(found, lambda keys: known_keys(connection, source.id, keys))
     current = _without_outdated(connection, source.id, found, known)
     settle(connection, [_pushed_settlement(connection, source, harvest, current, known, planner, now)])
     count_push(connection, source.id, now)

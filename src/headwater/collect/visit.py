@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from headwater.collect.decide import Candidate, by_address, candidates, decide, id_key, keys_of
+from headwater.collect.decide import Candidate, by_address, candidates, decide, id_key, look_up
 from headwater.collect.lanes import host_of
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
@@ -118,12 +118,14 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
     wanted = world.planner.history_wanted(source, news=bool(found))
     known: dict[bytes, Known] = {}
     history: list[float] = []
-    # Of a source that was never read, only what somebody has read elsewhere can be known, by id or by address.
-    first = source.fetch_count == source.fetch_error_count
-    asked = by_address(found) if first else found
-    if wanted or found:
-        known, history = await world.store.read(_look_up, source.id, keys_of(asked), wanted)
-    if first and known:
+    if source.fetch_count == source.fetch_error_count:
+        # Of a source that was never read, only what somebody has read elsewhere is known, by id or by address.
+        asked = by_address(found) if source.read_elsewhere else []
+    else:
+        asked = found
+    if wanted or asked:
+        known, history = await world.store.read(_look_up, source.id, asked, wanted)
+    if known:
         found = asked
     world.weather.record(host_of(source.url), now, None)
     settlement = successful_settlement(source, harvest, found, known, world.planner, started_at, now, history)
@@ -134,9 +136,10 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
 
 
 def _look_up(
-    connection: Connection, source_id: int, keys: list[bytes], history: int
+    connection: Connection, source_id: int, found: list[Candidate], history: int
 ) -> tuple[dict[bytes, Known], list[float]]:
-    return known_keys(connection, source_id, keys), recent_times(connection, source_id, history)
+    known = look_up(found, lambda keys: known_keys(connection, source_id, keys))
+    return known, recent_times(connection, source_id, history) if history else []
 
 
 def successful_settlement(

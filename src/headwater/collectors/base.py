@@ -6,7 +6,7 @@ A collector knows its service and nothing else: not the database, not the schedu
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from types import UnionType
 from typing import Any, ClassVar, Final, Self, Union, get_args, get_origin
@@ -19,6 +19,7 @@ from headwater.errors import FailureKind, InputError, Text, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Auth, BasicAuth, BearerAuth, Request, Response, public_url
 from headwater.model import NO_HINTS, NO_METADATA, Hints, Hub, Item, Json, Source, SourceMetadata, Validators
+from headwater.records import dataclass
 
 # For `Field(json_schema_extra=SECRET)`: the value is in no output, message or log.
 SECRET: Final[dict[str, JsonValue]] = {"secret": True}

@@ -5,10 +5,10 @@ them. Datetimes are aware, in UTC, of whole seconds. Addresses are absolute wher
 """
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 
 from headwater.model import NO_HINTS, Enclosure, Hints, Item, SourceMetadata
+from headwater.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Items: what is known of a source's items, writing new and changed ones, listing them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import orjson
@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, select
 
 from headwater.errors import NotFoundError
 from headwater.model import Item
+from headwater.records import dataclass
 from headwater.store.bulk import insert_rows, select_by, storable, update_rows
 from headwater.store.positions import take_positions
 from headwater.store.search import index_again

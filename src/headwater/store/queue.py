@@ -8,13 +8,13 @@ Nothing here decides anything about a visit: what to write arrives ready-made in
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Select, func, select, update
 
 from headwater.model import Source, Visit
+from headwater.records import dataclass
 from headwater.store.bulk import insert_rows, is_sqlite, run_by, select_by, storable, update_rows
 from headwater.store.items import ItemChange, write_items
 from headwater.store.memory import write_memories
@@ -80,10 +80,31 @@ def _lease(connection: Connection, query: Select[Any], lease_until: float) -> li
         lease_until,
     )
     stats = read_stats(connection, ids)
+    read_elsewhere = _read_elsewhere(
+        connection, [row[0] for row in rows if row.fetch_count == row.fetch_error_count]
+    )
     return [
-        source_from_row(row, lease_no=row.lease_no + 1, lease_until=lease_until, stats=stats.get(row[0]))
+        source_from_row(
+            row,
+            lease_no=row.lease_no + 1,
+            lease_until=lease_until,
+            stats=stats.get(row[0]),
+            read_elsewhere=row[0] in read_elsewhere,
+        )
         for row in rows
     ]
+
+
+def _read_elsewhere(connection: Connection, unread: Sequence[int]) -> set[int]:
+    """Those of the sources that were never read here of which something is known all the same."""
+    rows = select_by(
+        connection,
+        "SELECT id FROM sources WHERE id {values}"
+        " AND EXISTS (SELECT 1 FROM seen_ids WHERE source_id = sources.id)",
+        unread,
+        "bigint",
+    )
+    return {row[0] for row in rows}
 
 
 def release(
