@@ -22,7 +22,6 @@ from headwater.store.database import Store
 from headwater.store.items import list_items
 from headwater.store.outages import Outage, read_outages
 from headwater.store.queue import claim_sources, count_due
-from headwater.store.selection import Selection
 from headwater.store.settings import set_setting
 from headwater.store.sources import get_source, list_sources, request_refresh
 from headwater.store.tables import collection_records
@@ -717,27 +716,3 @@ async def test_a_start_after_a_long_stop_stampedes_no_host_and_spreads_what_come
     assert 1 <= most <= 2, "its host gets no more at once than on any other day"
     planned = sorted((source.next_fetch_at or 0) - clock() for source in list_all(store))
     assert planned[-1] - planned[0] > 60, "what was visited together is not due together again"
-
-
-async def test_search_sees_what_was_collected_without_being_asked(
-    store: Store, settings: Settings, origin: Origin, clock: FakeClock
-) -> None:
-    url = origin.route("/feed", body=rss(1, 2, title="River {}"))
-    add(store, url, clock)
-
-    def found() -> int:
-        with store.reading() as connection:
-            return len(list_items(connection, selection=Selection(search="river")))
-
-    await collect(store, settings, clock)
-    assert found() == 2, "a single round leaves nothing for others to do"
-    origin.route("/feed", body=rss(1, 2, 3, title="River {}"))
-    with store.writing() as connection:
-        request_refresh(connection, [1], clock())
-    async with Engine(store, settings, clock=clock) as engine:
-        running = asyncio.create_task(engine.run())
-        async with asyncio.timeout(30):
-            while found() < 3:
-                await asyncio.sleep(0.05)
-        engine.stop()
-        await running

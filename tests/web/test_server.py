@@ -1,7 +1,8 @@
 """Collector and dashboard side by side: when one ends, the other is let end, and the error is told."""
 
 import asyncio
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from headwater.config import load_settings
 from headwater.errors import InputError
 from headwater.store.database import Store
 from headwater.web import server
+from tests.store.test_search import found, store_texts
 
 
 async def test_visits_under_way_end_when_the_dashboard_fails(
@@ -37,6 +39,29 @@ async def test_visits_under_way_end_when_the_dashboard_fails(
             store, settings, stopping_on_signals=lambda stop: nullcontext(), on_ready=lambda address: None
         )
     assert ended == ["collecting"]
+
+
+async def test_search_sees_what_was_collected_without_being_asked(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.web.indexing.LOOK_SECONDS", 0.05)
+    stops: list[Callable[[], None]] = []
+
+    def keep(stop: Callable[[], None]) -> AbstractContextManager[None]:
+        stops.append(stop)
+        return nullcontext()
+
+    settings = replace(load_settings(directory=tmp_path, environment={}), port=0)
+    serving = asyncio.create_task(
+        server.serve(store, settings, stopping_on_signals=keep, on_ready=lambda address: None)
+    )
+    with store.writing() as connection:
+        store_texts(connection, {"it": "the river rises"})
+    async with asyncio.timeout(30):
+        while found(store, "river") != {"it"}:
+            await asyncio.sleep(0.05)
+    stops[0]()
+    assert await serving
 
 
 def test_an_address_this_machine_has_not_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
