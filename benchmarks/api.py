@@ -2,7 +2,9 @@
 
 Both databases are filled with a fleet and its items by SQL, and every page and list is asked for in turns with the same
 on an empty database. `--scale 1` is 100,000 sources and 5,000,000 items, which takes some gigabytes and a quarter of an
-hour to fill; without it, a fiftieth of that.
+hour to fill; without it, a fiftieth of that. `--keep` leaves the databases in a folder and finds them there again.
+
+It is the worst minute of an hour: the last one, when the visits of nearly an hour are not yet added up.
 """
 
 import argparse
@@ -10,12 +12,13 @@ import logging
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
 from starlette.testclient import TestClient
-from tests.databases import postgres_server
+from tests.databases import PrivatePostgres, kept_postgres_database, postgres_server
 
 from benchmarks.engine.databases import new_database
 from benchmarks.verdict import Verdict
@@ -26,7 +29,7 @@ from headwater.store.keys import add_key
 from headwater.store.outlets import Outlet, add_outlet
 from headwater.store.search import POSITION
 from headwater.store.selection import Selection
-from headwater.store.settings import set_setting
+from headwater.store.settings import get_setting, set_setting
 from headwater.store.templates import NewTemplate, add_template
 from headwater.web.app import create_app
 
@@ -34,6 +37,8 @@ SOURCES, ITEMS = 100_000, 5_000_000
 ROUNDS = 11
 TARGET_MILLISECONDS, TARGET_RATIO = 200.0, 5.0
 DAYS = 60
+HOURS = 24 * 365  # of visits added up, which stay for good
+CLOCK = "benchmark.now"
 PATHS = (
     "/",
     "/live",
@@ -132,14 +137,27 @@ _FILL = (
     """,
     """
     INSERT INTO collection_hours (hour_at, status, error_kind, visits, items_found, items_new, requests, bytes_received)
-    SELECT {hour} - n * 3600, 'new', '', 5000, 100000, 10000, 5000, 45000000 FROM ({hours}) AS numbers
+    SELECT {hour} - (n / 5 + 1) * 3600,
+        CASE n % 5 WHEN 0 THEN 'new' WHEN 1 THEN 'unchanged' ELSE 'failed' END,
+        CASE n % 5 WHEN 2 THEN 'timeout' WHEN 3 THEN 'http' WHEN 4 THEN 'parse' ELSE '' END,
+        5000, 100000, 10000, 5000, 45000000 FROM ({hours}) AS numbers
     """,
     """
     INSERT INTO pipeline_executions (item_id, item_version, template_id, status, created_at, started_at, completed_at)
-    SELECT n * 50, 1, 1, CASE n % 100 WHEN 0 THEN 'failed' ELSE 'completed' END, {now}, {now}, {now} + n % 60
+    SELECT n * 50, 1, CASE WHEN n % 1000 = 5 THEN 2 ELSE 1 END, CASE n % 100 WHEN 0 THEN 'failed' ELSE 'completed' END,
+        {now} - ({run_count} - n) * {step} * 50, {now} - ({run_count} - n) * {step} * 50,
+        {now} - ({run_count} - n) * {step} * 50 + n % 60
     FROM ({runs}) AS numbers
     """,
+    """
+    INSERT INTO pipeline_steps (execution_id, step_index, step_type, status, attempts, started_at, completed_at)
+    SELECT id, 0, 'filter_content', status, 1, started_at, completed_at FROM pipeline_executions
+    """,
 )
+_CLOCK = {
+    True: "INSERT INTO item_clock (id, last_position) VALUES (1, {item_count})",
+    False: "SELECT setval('item_positions', {item_count})",
+}
 _WORDS = {
     True: "INSERT INTO item_words (rowid, words) SELECT id, lower(title || ' ' || summary) FROM items",
     False: "INSERT INTO item_words SELECT id, to_tsvector('simple', lower(title || ' ' || summary)) FROM items",
@@ -165,8 +183,9 @@ def fill(store: Store, scale: float, now: float) -> None:
         "id_hash": "CAST('id ' || n AS BLOB)" if store.is_sqlite else "convert_to('id ' || n, 'UTF8')",
         "sources": numbers(store, source_count),
         "items": numbers(store, item_count),
-        "hours": numbers(store, DAYS * 24),
+        "hours": numbers(store, HOURS * 5),
         "runs": numbers(store, item_count // 50),
+        "run_count": item_count // 50,
     }
     with store.writing() as connection:
         steps = (
@@ -178,10 +197,12 @@ def fill(store: Store, scale: float, now: float) -> None:
                 "retries": 0,
             },
         )
-        add_template(connection, NewTemplate("one", steps), now)
+        for name in ("one", "two"):
+            add_template(connection, NewTemplate(name, steps), now)
         set_setting(connection, ROLLED_KEY, {"rolled_until": now // HOUR * HOUR, "final_until": 0.0}, now)
         set_setting(connection, POSITION, item_count, now)
-    for statement in (*(each.format(**values) for each in _FILL), _WORDS[store.is_sqlite]):
+    given = (*_FILL, _CLOCK[store.is_sqlite], _WORDS[store.is_sqlite])
+    for statement in (each.format(**values) for each in given):
         with store.writing() as connection:
             connection.exec_driver_sql(statement if store.is_sqlite else statement.replace("%", "%%"))
     with store.writing() as connection:
@@ -189,14 +210,52 @@ def fill(store: Store, scale: float, now: float) -> None:
         add_outlet(connection, Outlet("one", "One", Selection(folders=("Folder 7",))), now)
     with store.engine.connect() as plain, plain.execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("ANALYZE" if store.is_sqlite else "VACUUM ANALYZE")
+    with store.writing() as connection:
+        set_setting(connection, CLOCK, now, now)
 
 
-def client_of(store: Store, now: float) -> TestClient:
+@contextmanager
+def two_stores(kind: str, keep: Path | None) -> Iterator[tuple[Store, Store]]:
+    """An empty database and one to be filled, or that was filled and kept."""
+    with ExitStack() as opened:
+        if keep is None:
+            directory = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+            server_url = opened.enter_context(postgres_server()) if kind == "PostgreSQL" else ""
+            urls = [opened.enter_context(new_database(kind, directory, server_url)) for _ in range(2)]
+        elif kind == "SQLite":
+            urls = [f"sqlite:///{keep / name}.db" for name in ("empty", "full")]
+        else:
+            server = opened.enter_context(PrivatePostgres(keep))
+            urls = [kept_postgres_database(server.url, f"benchmark_{name}") for name in ("empty", "full")]
+        empty, full = (opened.enter_context(Store.open(url)) for url in urls)
+        yield empty, full
+
+
+def prepare(full: Store, kind: str, scale: float) -> float:
+    """The time at which `full` is full: it is filled, unless it was kept."""
+    with full.reading() as connection:
+        kept = get_setting(connection, CLOCK)
+    if kept is not None:
+        return float(kept)
+    now = time.time() // HOUR * HOUR + HOUR - 60
+    started = time.perf_counter()
+    fill(full, scale, now)
+    print(f"{kind}: filled in {time.perf_counter() - started:.0f} s", flush=True)
+    return now
+
+
+def clock_from(now: float) -> Callable[[], float]:
+    """A clock that goes on from then: what is remembered for a while is asked for again, as by a reader."""
+    started = time.monotonic()
+    return lambda: now + time.monotonic() - started
+
+
+def client_of(store: Store, clock: Callable[[], float]) -> TestClient:
     settings = load_settings(directory=Path("/nonexistent"), environment={})
     with store.writing() as connection:
-        _, secret = add_key(connection, name="bench", scopes=["admin"], now=now)
+        _, secret = add_key(connection, name="bench", scopes=["admin"], now=clock())
     return TestClient(
-        create_app(store, settings, clock=lambda: now),
+        create_app(store, settings, clock=clock),
         base_url="http://127.0.0.1:8626",
         headers={"Authorization": f"Bearer {secret}"},
     )
@@ -210,19 +269,12 @@ def measure(client: TestClient, path: str) -> float:
     return taken * 1000 if answer.status_code == 200 else 0.0
 
 
-def compare(kind: str, scale: float, directory: Path, server_url: str, only: str, verdict: Verdict) -> None:
+def compare(kind: str, scale: float, keep: Path | None, only: str, verdict: Verdict) -> None:
     """Prints a line a path, and tells the slowest and the one that grew most."""
-    now = time.time()
     slowest, most_grown = 0.0, 0.0
-    with ExitStack() as opened:
-        stores = [
-            opened.enter_context(Store.open(opened.enter_context(new_database(kind, directory, server_url))))
-            for _ in range(2)
-        ]
-        started = time.perf_counter()
-        fill(stores[1], scale, now)
-        print(f"{kind}: filled in {time.perf_counter() - started:.0f} s", flush=True)
-        empty, full = (opened.enter_context(client_of(store, now)) for store in stores)
+    with two_stores(kind, keep) as stores, ExitStack() as opened:
+        clock = clock_from(prepare(stores[1], kind, scale))
+        empty, full = (opened.enter_context(client_of(store, clock)) for store in stores)
         for path in PATHS:
             if only not in path:
                 continue
@@ -246,12 +298,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--scale", type=float, default=0.02, help="1 is 100,000 sources and 5,000,000 items")
     parser.add_argument("--database", choices=["SQLite", "PostgreSQL"], help="only this one")
     parser.add_argument("--only", default="", help="only paths that contain this")
+    parser.add_argument("--keep", type=Path, help="a folder in which the databases stay for another time")
     chosen = parser.parse_args(arguments)
     print(f"{SOURCES * chosen.scale:,.0f} sources, {ITEMS * chosen.scale:,.0f} items; median of {ROUNDS}")
     verdict = Verdict("api")
-    with tempfile.TemporaryDirectory() as directory, postgres_server() as server_url:
-        for kind in [chosen.database] if chosen.database else ["SQLite", "PostgreSQL"]:
-            compare(kind, chosen.scale, Path(directory), server_url, chosen.only, verdict)
+    for kind in [chosen.database] if chosen.database else ["SQLite", "PostgreSQL"]:
+        compare(kind, chosen.scale, chosen.keep, chosen.only, verdict)
     return verdict.exit_code()
 
 
