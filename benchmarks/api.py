@@ -155,7 +155,7 @@ _FILL = (
     """,
 )
 _CLOCK = {
-    True: "INSERT INTO item_clock (id, last_position) VALUES (1, {item_count})",
+    True: "UPDATE item_clock SET last_position = {item_count}",
     False: "SELECT setval('item_positions', {item_count})",
 }
 _WORDS = {
