@@ -17,14 +17,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
+from sqlalchemy import Connection
 from starlette.testclient import TestClient
 from tests.databases import PrivatePostgres, kept_postgres_database, postgres_server
 
 from benchmarks.engine.databases import new_database
 from benchmarks.verdict import Verdict
 from headwater.config import load_settings
+from headwater.store.cursors import create_cursor
 from headwater.store.database import Store
-from headwater.store.hours import HOUR, ROLLED_KEY
+from headwater.store.hours import HOUR, SLOT, Rolled, hour_of, roll_minutes, set_rolled
+from headwater.store.items import ItemCount, count_all_items, note_item_count
 from headwater.store.keys import add_key
 from headwater.store.outlets import Outlet, add_outlet
 from headwater.store.search import POSITION
@@ -38,21 +41,35 @@ ROUNDS = 11
 TARGET_MILLISECONDS, TARGET_RATIO = 200.0, 5.0
 DAYS = 60
 HOURS = 24 * 365  # of visits added up, which stay for good
+VISITS = 7  # of each source on record, one every four hours
 CLOCK = "benchmark.now"
 PATHS = (
     "/",
     "/live",
     "/sources",
     "/sources?search=source+77",
+    "/sources?search=source",
+    "/sources?search=not+there",
+    "/sources?search=source+77&state=failing",
     "/sources?folder=Folder+7",
     "/sources?type=web.sitemap",
+    "/sources?state=ok",
+    "/sources?state=due",
     "/sources?state=failing",
+    "/sources?state=paused",
+    "/sources?state=off",
+    "/sources?state=removed",
     "/sources?sort=name",
+    "/sources?sort=-name",
     "/sources?sort=next",
+    "/sources?sort=-next",
+    "/sources?sort=last",
     "/sources?sort=-last",
     "/sources?sort=errors",
     "/sources?page=20",
+    "/sources/add",
     "/sources/7",
+    "/sources/7/what-if",
     "/items",
     "/items?search=word77",
     "/items?search=common",
@@ -60,20 +77,37 @@ PATHS = (
     "/items?source=7",
     "/items/7",
     "/pipelines",
+    "/pipelines/new?example=webhook",
+    "/pipelines/1",
     "/runs",
+    "/runs/live",
+    "/runs?status=failed",
+    "/runs?template=2",
+    "/runs?source=51",
+    "/runs/7",
+    "/runs/7/live",
     "/outlets",
     "/settings",
+    "/login",
     "/outlets/all.xml",
+    "/outlets/all.atom",
     "/outlets/one.json",
     "/api/collector/status?limit=50",
     "/api/collector/status",
     "/api/sources",
     "/api/sources?search=source+77",
+    "/api/sources?search=source",
+    "/api/sources?search=not+there",
     "/api/sources?folder=Folder+7",
+    "/api/sources?type=web.sitemap",
+    "/api/sources?state=ok",
     "/api/sources?state=due",
     "/api/sources?state=failing",
+    "/api/sources?state=paused",
+    "/api/sources?state=off",
     "/api/sources?state=removed",
     "/api/sources/7",
+    "/api/sources/7/plan",
     "/api/sources/7/visits",
     "/api/items",
     "/api/items?full=true",
@@ -85,20 +119,41 @@ PATHS = (
     "/api/items?type=web.sitemap",
     "/api/items?type=reddit",
     "/api/items?status=ANALYZED",
+    "/api/items?outlet=one",
+    "/api/items?until=2000-01-01T00:00:00Z",
+    "/api/items/7",
+    "/api/items/7/versions",
     "/api/raw-items",
     "/api/raw-items?source_id=7",
     "/api/raw-items?since=2100-01-01T00:00:00Z",
+    "/api/raw-items/for-digest",
     "/api/raw-items/for-digest?limit=100",
     "/api/raw-items/stats",
+    "/api/steps",
     "/api/templates",
+    "/api/templates/1",
     "/api/runs",
     "/api/runs?status=failed",
+    "/api/runs?template_id=1",
+    "/api/runs?template_id=2",
     "/api/runs?source_id=7",
+    "/api/runs?source_id=51",
+    "/api/runs?since=2100-01-01T00:00:00Z",
+    "/api/runs/7",
     "/api/cursors",
+    "/api/cursors/all",
+    "/api/cursors/all/items",
+    "/api/cursors/changes/items",
+    "/api/cursors/folder/items",
+    "/api/cursors/words/items",
     "/api/outlets",
+    "/api/outlets/one",
     "/api/types",
+    "/api/types/rss",
     "/api/keys",
     "/api/settings",
+    "/api/openapi.json",
+    "/healthz",
     "/readyz",
     "/metrics",
 )
@@ -131,9 +186,11 @@ _FILL = (
     """
     INSERT INTO collection_records (source_id, lease_no, status, started_at, finished_at, items_found, items_new,
         requests, bytes_received, http_status)
-    SELECT n, 1, CASE n % 5 WHEN 0 THEN 'new' ELSE 'unchanged' END, {now} - 14400 + n * 7919 % 14400,
-        {now} - 14400 + n * 7919 % 14400 + 1, 20, CASE n % 5 WHEN 0 THEN 2 ELSE 0 END, 1, 9000, 200
-    FROM ({sources}) AS numbers
+    SELECT numbers.n, visits.n, CASE (numbers.n + visits.n) % 5 WHEN 0 THEN 'new' ELSE 'unchanged' END,
+        {now} - 14400 * visits.n + numbers.n * 7919 % 14400 + numbers.n % 1000 / 1000.0,
+        {now} - 14400 * visits.n + numbers.n * 7919 % 14400 + numbers.n % 1000 / 1000.0 + 1,
+        20, CASE (numbers.n + visits.n) % 5 WHEN 0 THEN 2 ELSE 0 END, 1, 9000, 200
+    FROM ({sources}) AS numbers CROSS JOIN ({visits}) AS visits
     """,
     """
     INSERT INTO collection_hours (hour_at, status, error_kind, visits, items_found, items_new, requests, bytes_received)
@@ -164,6 +221,16 @@ _WORDS = {
 }
 
 
+def add_up_visits(connection: Connection, now: float) -> None:
+    """As the upkeep would have left it: the hours added up when this one began, the minutes nearly five ago."""
+    set_rolled(connection, Rolled(rolled_until=hour_of(now), final_until=hour_of(now) - 30 * 24 * HOUR), now)
+    for at in (now - VISITS * 4 * HOUR, now - SLOT + 1):
+        roll_minutes(connection, at)
+    counted = count_all_items(connection)
+    an_hour = int(counted.count / DAYS / 24)
+    note_item_count(connection, ItemCount(counted.count - an_hour, counted.position - an_hour), now)
+
+
 def numbers(store: Store, count: int) -> str:
     if not store.is_sqlite:
         return f"SELECT n FROM generate_series(1::bigint, {count}) AS s(n)"
@@ -183,6 +250,7 @@ def fill(store: Store, scale: float, now: float) -> None:
         "id_hash": "CAST('id ' || n AS BLOB)" if store.is_sqlite else "convert_to('id ' || n, 'UTF8')",
         "sources": numbers(store, source_count),
         "items": numbers(store, item_count),
+        "visits": numbers(store, VISITS),
         "hours": numbers(store, HOURS * 5),
         "runs": numbers(store, item_count // 50),
         "run_count": item_count // 50,
@@ -199,7 +267,6 @@ def fill(store: Store, scale: float, now: float) -> None:
         )
         for name in ("one", "two"):
             add_template(connection, NewTemplate(name, steps), now)
-        set_setting(connection, ROLLED_KEY, {"rolled_until": now // HOUR * HOUR, "final_until": 0.0}, now)
         set_setting(connection, POSITION, item_count, now)
     given = (*_FILL, _CLOCK[store.is_sqlite], _WORDS[store.is_sqlite])
     for statement in (each.format(**values) for each in given):
@@ -208,6 +275,11 @@ def fill(store: Store, scale: float, now: float) -> None:
     with store.writing() as connection:
         add_outlet(connection, Outlet("all", "All"), now)
         add_outlet(connection, Outlet("one", "One", Selection(folders=("Folder 7",))), now)
+        create_cursor(connection, "all", now=now)
+        create_cursor(connection, "changes", now=now, with_changes=True)
+        create_cursor(connection, "folder", now=now, selection=Selection(folders=("Folder 7",)))
+        create_cursor(connection, "words", now=now, selection=Selection(search="word77"))
+        add_up_visits(connection, now)
     with store.engine.connect() as plain, plain.execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("ANALYZE" if store.is_sqlite else "VACUUM ANALYZE")
     with store.writing() as connection:

@@ -95,7 +95,7 @@ def count_sources(connection: Connection) -> SourceCounts:
         column.status,
         column.last_error_kind,
     )
-    query = select(*kinds, func.count()).where(text(UNUSUAL)).group_by(*kinds)
+    query = select(*kinds, func.count()).where(text(f"({UNUSUAL})")).group_by(*kinds)
     for is_deleted, enabled, is_active, status, error_kind, count in connection.execute(query):
         if is_deleted:
             total -= count

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select, text
 
-from headwater.store.hours import HOUR, hour_of, read_rolled
+from headwater.store.hours import HOUR, hour_of, parts, read_rolled, time_of
 from headwater.store.tables import UNUSUAL, collection_hours, collection_records, items, sources
 
 NEWEST_ITEMS = 1_000
@@ -42,23 +42,21 @@ def read_hours(connection: Connection, now: float, hours: int) -> list[HourSums]
     first = hour_of(now) - (hours - 1) * HOUR
     rolled_until = max(first, read_rolled(connection).rolled_until)
     found: dict[float, dict[str, int]] = {}
-    record = collection_records.c
-    of_record = func.floor(record.started_at / HOUR) * HOUR
-    queries = (
-        select(
-            collection_hours.c.hour_at,
-            collection_hours.c.status,
-            func.sum(collection_hours.c.visits),
-            func.sum(collection_hours.c.items_new),
+    for table, start, end in (
+        (collection_hours, first, rolled_until),
+        *parts(connection, rolled_until, None),
+    ):
+        at = time_of(table)
+        hour = func.floor(at / HOUR) * HOUR
+        count = func.count() if table is collection_records else func.sum(table.c.visits)
+        query = (
+            select(hour, table.c.status, count, func.sum(table.c.items_new))
+            .where(at >= start)
+            .group_by(hour, table.c.status)
         )
-        .where(collection_hours.c.hour_at >= first, collection_hours.c.hour_at < rolled_until)
-        .group_by(collection_hours.c.hour_at, collection_hours.c.status),
-        select(of_record, record.status, func.count(), func.sum(record.items_new))
-        .where(record.started_at >= rolled_until)
-        .group_by(of_record, record.status),
-    )
-    for query in queries:
-        for hour_at, status, visits, items_new in connection.execute(query):
+        for hour_at, status, visits, items_new in connection.execute(
+            query if end is None else query.where(at < end)
+        ):
             sums = found.setdefault(float(hour_at), {})
             sums[status] = sums.get(status, 0) + int(visits)
             sums["visits"] = sums.get("visits", 0) + int(visits)
@@ -109,7 +107,7 @@ def failing_sources(connection: Connection, *, limit: int) -> list[FailingSource
             column.consecutive_failures,
             column.next_fetch_at,
         )
-        .where(text(UNUSUAL))
+        .where(text(f"({UNUSUAL})"))
         .where(~column.is_deleted, column.schedule_enabled)
         .where((column.last_error_kind.is_not(None)) | (column.status == "needs_attention"))
         .order_by(column.consecutive_failures.desc(), column.id)
