@@ -190,7 +190,7 @@ _FILL = (
         {now} - 14400 * visits.n + numbers.n * 7919 % 14400 + numbers.n % 1000 / 1000.0,
         {now} - 14400 * visits.n + numbers.n * 7919 % 14400 + numbers.n % 1000 / 1000.0 + 1,
         20, CASE (numbers.n + visits.n) % 5 WHEN 0 THEN 2 ELSE 0 END, 1, 9000, 200
-    FROM ({sources}) AS numbers CROSS JOIN ({visits}) AS visits
+    FROM ({sources}) AS numbers CROSS JOIN ({visits}) AS visits ORDER BY 4
     """,
     """
     INSERT INTO collection_hours (hour_at, status, error_kind, visits, items_found, items_new, requests, bytes_received)

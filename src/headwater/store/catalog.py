@@ -135,18 +135,22 @@ def find_sources(
     offset: int = 0,
     limit: int = 50,
 ) -> list[CatalogSource]:
-    if wanted == SourceFilter() and sort != "new":
-        ids = (
-            _ids_by_name(connection, sort == "-name", offset, limit)
-            if sort in ("name", "-name")
-            else _ids_by_parts(connection, _PARTS[sort], offset, limit)
-        )
+    ids: list[int] | None = None
+    if wanted == SourceFilter(search=wanted.search) and wanted.search and sort == "new":
+        name = source_names.c.source_id
+        query = select(name).where(_says(connection, wanted.search)).order_by(name.desc())
+        ids = list(connection.execute(query.offset(offset).limit(limit)).scalars())
+    elif wanted == SourceFilter() and sort in ("name", "-name"):
+        ids = _ids_by_name(connection, sort == "-name", offset, limit)
+    elif wanted == SourceFilter() and sort in _PARTS:
+        ids = _ids_by_parts(connection, _PARTS[sort], offset, limit)
+    if ids is not None:
         place = {source_id: number for number, source_id in enumerate(ids)}
         found = _read(connection, select(*_COLUMNS).where(sources.c.id.in_(ids)))
         return sorted(found, key=lambda source: place[source.id])
     order = (_by_id(wanted).desc(),) if sort == "new" else (*_ORDERS[sort], sources.c.id)
-    query = select(*_COLUMNS).where(*_conditions(connection, wanted, now)).order_by(*order)
-    return _read(connection, query.offset(offset).limit(limit))
+    whole = select(*_COLUMNS).where(*_conditions(connection, wanted, now)).order_by(*order)
+    return _read(connection, whole.offset(offset).limit(limit))
 
 
 def _ids_by_name(connection: Connection, last_first: bool, offset: int, limit: int) -> list[int]:
@@ -188,20 +192,33 @@ def sources_page(
     connection: Connection, wanted: SourceFilter, *, now: float, after: int | None, limit: int
 ) -> list[Source]:
     """Up to `limit` sources and one more, by number, from after the one numbered `after`."""
-    query = one_page(
-        select(sources).where(*_conditions(connection, wanted, now)),
-        [_by_id(wanted)],
-        after=None if after is None else (after,),
-        limit=limit,
-    )
+    start = None if after is None else (after,)
+    query = select(sources)
+    if wanted.search and wanted == SourceFilter(search=wanted.search):
+        name = source_names.c.source_id
+        named = select(name).where(_says(connection, wanted.search))
+        ids = connection.execute(one_page(named, [name], after=start, limit=limit)).scalars()
+        query = query.where(sources.c.id.in_(list(ids))).order_by(sources.c.id)
+    else:
+        query = query.where(*_conditions(connection, wanted, now))
+        query = one_page(query, [_by_id(wanted)], after=start, limit=limit)
     return [source_from_row(row) for row in connection.execute(query)]
 
 
 def count_sources(connection: Connection, wanted: SourceFilter, *, now: float) -> int:
     """How many they are; of what is searched for, not more than MOST_COUNTED and one."""
-    matching = select(sources.c.id).where(*_conditions(connection, wanted, now))
-    if wanted.search:
-        matching = matching.limit(MOST_COUNTED + 1)
+    if wanted == SourceFilter(state="ok"):  # nearly all: the others are quicker to count
+        others = or_(~sources.c.schedule_enabled, sources.c.consecutive_failures > 0)
+        unusual = select(sources.c.id).where(text(LIVE), text(f"({UNUSUAL})"), others)
+        return count_sources(connection, SourceFilter(), now=now) - _count(connection, unusual)
+    if wanted.search and wanted == SourceFilter(search=wanted.search):
+        matching = select(source_names.c.source_id).where(_says(connection, wanted.search))
+    else:
+        matching = select(sources.c.id).where(*_conditions(connection, wanted, now))
+    return _count(connection, matching.limit(MOST_COUNTED + 1) if wanted.search else matching)
+
+
+def _count(connection: Connection, matching: Select[Any]) -> int:
     return int(connection.execute(select(func.count()).select_from(matching.subquery())).scalar_one())
 
 
@@ -222,7 +239,8 @@ def _conditions(
             )
         )
     elif wanted.search:
-        conditions += [column.id == source_names.c.source_id, _says(connection, wanted.search)]
+        named = select(source_names.c.source_id).where(_says(connection, wanted.search))
+        conditions.append(column.id.in_(named))
     if wanted.type:
         conditions.append(column.type == wanted.type)
     if wanted.folder:
