@@ -70,7 +70,7 @@ def newest_items(
 
     if selection.folders or selection.types:
         # Many sources have a page's worth among the newest of all, most likely. If not, theirs are gathered.
-        walked = one_page(select(column.item_at), order, after=after, limit=WALKED_ITEMS, newest_first=True)
+        walked = one_page(select(column.item_at), order, after=after, limit=0, newest_first=True)
         last = connection.execute(walked.offset(WALKED_ITEMS)).scalar()
         near = () if last is None else (column.item_at >= last,)
         found = read(*conditions(connection, selection, item_by_item=True), *near)

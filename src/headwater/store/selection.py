@@ -3,11 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, literal_column, select
+from sqlalchemy import ColumnElement, Connection, literal_column, select, text, union_all
 
 from headwater.errors import InputError, NotFoundError
 from headwater.store.search import matches
-from headwater.store.tables import items, outlet_items, sources
+from headwater.store.tables import LIVE, UNUSUAL, items, outlet_items, sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,11 @@ def conditions(
         wanted.append(items.c.source_id.in_(selection.source_ids))
     if selection.folders or selection.types:
         of_sources = _of_sources(selection, sources.c.folder, sources.c.type)
-        few = list(
-            connection.execute(select(sources.c.id).where(*of_sources).limit(FEW_SOURCES + 1)).scalars()
-        )
+        # Removed ones are in no index of types, but in the one of those out of the ordinary.
+        each = select(sources.c.id).where(*of_sources)
+        removed = each.where(sources.c.is_deleted, text(f"({UNUSUAL})"))
+        found = union_all(each.where(text(LIVE)), removed).limit(FEW_SOURCES + 1)
+        few = list(connection.execute(found).scalars())
         # The items of few sources are quickest found by these, the items of many among the newest of all.
         if len(few) <= FEW_SOURCES:
             wanted.append(items.c.source_id.in_(few))
