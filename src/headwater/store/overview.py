@@ -1,7 +1,6 @@
 """The numbers that tell how the collection goes: for `headwater status`, the API and the dashboard.
 
-All are found by an index and cost as much as is due, has failed or happened lately, however much is stored. How
-many items there are is not among them: that reads every one (`items.count_items`), so ask seldom.
+All are found by an index and cost as much as is due, has failed or happened lately, however much is stored.
 """
 
 from dataclasses import dataclass
