@@ -165,7 +165,7 @@ async def bulk(action: InAction) -> Response:
     acted = await store.write(act_on_sources, _action_named(what), chosen, now)
     if acted.problems:
         return action.back("/sources", acted.problems[0][1].render(page.language), bad=True)
-    return action.back("/sources", page.t("done for {count} sources", count=len(chosen)))
+    return action.back("/sources", page.t("done for {count} {count:source|sources}", count=len(chosen)))
 
 
 @router.get("/sources/export")
