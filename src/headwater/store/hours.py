@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Table, case, func, select
 
 from headwater.store.bulk import insert_rows, is_sqlite
 from headwater.store.settings import get_setting, set_setting
 from headwater.store.tables import collection_hours, collection_minutes, collection_records, settings
 
+NOT_MODIFIED = 304
 HOUR = 3_600.0
 SLOT = 300.0
 ROLLED_KEY = "collection_hours"
@@ -24,7 +25,7 @@ EVER_KEY = "collection_ever"
 MINUTES_KEPT_SECONDS = 50 * HOUR  # a little more than anybody looks back on
 VISIT_SECONDS = 300.0  # by which nearly every visit is settled; what comes in later is added up again
 _STRAGGLING_SECONDS = 2 * SLOT
-_SUMS = ("visits", "items_found", "items_new", "items_updated", "requests", "bytes_received")
+_SUMS = ("visits", "items_found", "items_new", "items_updated", "requests", "bytes_received", "not_modified")
 _COLUMNS = ("hour_at", "status", "error_kind", *_SUMS)
 
 
@@ -56,6 +57,7 @@ class VisitSums:
     items_updated: int = 0
     requests: int = 0
     bytes_received: int = 0
+    not_modified: int = 0  # of the visits, answered with 304: there was nothing to send
 
     @property
     def total(self) -> int:
@@ -121,7 +123,7 @@ def add_up(connection: Connection, start: float, end: float, span: float = HOUR)
     records = collection_records.c
     slot = func.floor(records.started_at / span) * span
     kind = func.coalesce(records.error_kind, "")
-    sums = (func.sum(records[name]) for name in _SUMS[1:])
+    sums = (sum_of(collection_records, name) for name in _SUMS[1:])
     query = (
         select(slot, records.status, kind, func.count(), *sums)
         .where(records.started_at >= start, records.started_at < end)
@@ -249,11 +251,18 @@ def time_of(table: Table) -> ColumnElement[float]:
     return table.c.started_at if table is collection_records else table.c[0]
 
 
+def sum_of(table: Table, name: str) -> ColumnElement[Any]:
+    """One of the sums over some of a table of visits."""
+    if name == "not_modified" and table is collection_records:
+        return func.sum(case((table.c.http_status == NOT_MODIFIED, 1), else_=0))
+    return func.sum(table.c[name])
+
+
 def _add(found: VisitSums, connection: Connection, table: Table, start: float, end: float | None) -> None:
     at = time_of(table)
     count = func.count() if table is collection_records else func.sum(table.c.visits)
     query = (
-        select(table.c.status, table.c.error_kind, count, *(func.sum(table.c[name]) for name in _SUMS[1:]))
+        select(table.c.status, table.c.error_kind, count, *(sum_of(table, name) for name in _SUMS[1:]))
         .where(at >= start)
         .group_by(table.c.status, table.c.error_kind)
     )
@@ -263,6 +272,7 @@ def _add(found: VisitSums, connection: Connection, table: Table, start: float, e
         found.visits[status] = found.visits.get(status, 0) + int(visits)
         if status == "failed" and kind:
             found.errors[kind] = found.errors.get(kind, 0) + int(visits)
-        found.bytes[status] = found.bytes.get(status, 0) + int(sums[-1] or 0)
-        for name, value in zip(_SUMS[1:], sums, strict=True):
+        added = dict(zip(_SUMS[1:], sums, strict=True))
+        found.bytes[status] = found.bytes.get(status, 0) + int(added["bytes_received"] or 0)
+        for name, value in added.items():
             setattr(found, name, getattr(found, name) + int(value or 0))

@@ -336,6 +336,7 @@ collection_hours = Table(
     _column("items_updated", Id, "0"),
     _column("requests", Id, "0"),
     _column("bytes_received", Id, "0"),
+    _column("not_modified", Id, "0"),  # visits that were answered with 304
 )
 
 collection_minutes = Table(
@@ -350,6 +351,7 @@ collection_minutes = Table(
     _column("items_updated", Id, "0"),
     _column("requests", Id, "0"),
     _column("bytes_received", Id, "0"),
+    _column("not_modified", Id, "0"),  # visits that were answered with 304
 )
 
 site_states = Table(

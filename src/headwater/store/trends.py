@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select, text
 
-from headwater.store.hours import HOUR, hour_of, parts, read_rolled, time_of
+from headwater.store.hours import HOUR, hour_of, parts, read_rolled, sum_of, time_of
 from headwater.store.tables import UNUSUAL, collection_hours, collection_records, items, sources
 
 NEWEST_ITEMS = 1_000
@@ -25,6 +25,7 @@ class HourSums:
     skipped: int = 0
     failed: int = 0
     items_new: int = 0
+    not_modified: int = 0  # of the unchanged, those answered with 304
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +51,18 @@ def read_hours(connection: Connection, now: float, hours: int) -> list[HourSums]
         hour = func.floor(at / HOUR) * HOUR
         count = func.count() if table is collection_records else func.sum(table.c.visits)
         query = (
-            select(hour, table.c.status, count, func.sum(table.c.items_new))
+            select(hour, table.c.status, count, func.sum(table.c.items_new), sum_of(table, "not_modified"))
             .where(at >= start)
             .group_by(hour, table.c.status)
         )
-        for hour_at, status, visits, items_new in connection.execute(
+        for hour_at, status, visits, items_new, not_modified in connection.execute(
             query if end is None else query.where(at < end)
         ):
             sums = found.setdefault(float(hour_at), {})
             sums[status] = sums.get(status, 0) + int(visits)
             sums["visits"] = sums.get("visits", 0) + int(visits)
             sums["items_new"] = sums.get("items_new", 0) + int(items_new or 0)
+            sums["not_modified"] = sums.get("not_modified", 0) + int(not_modified or 0)
     return [_hour(found.get(first + number * HOUR, {})) for number in range(hours)]
 
 

@@ -123,6 +123,12 @@ def _told(numbers: Numbers) -> Iterable[str]:
     )
     yield from _family("headwater_requests_total", "counter", "Requests of visits.", {None: ever.requests})
     yield from _family(
+        "headwater_not_modified_total",
+        "counter",
+        "Visits that were answered with 304, without a body. Visits that a plan put off are counted nowhere.",
+        {None: ever.not_modified},
+    )
+    yield from _family(
         "headwater_received_bytes_total",
         "counter",
         "Bytes that visits received.",
