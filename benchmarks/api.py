@@ -2,7 +2,9 @@
 
 Both databases are filled with a fleet and its items by SQL, and every page and list is asked for in turns with the same
 on an empty database. `--scale 1` is 100,000 sources and 5,000,000 items, which takes some gigabytes and a quarter of an
-hour to fill; without it, a fiftieth of that.
+hour to fill; without it, a fiftieth of that. `--keep` leaves the databases in a folder and finds them there again.
+
+It is the worst minute of an hour: the last one, when the visits of nearly an hour are not yet added up.
 """
 
 import argparse
@@ -10,23 +12,27 @@ import logging
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
+from sqlalchemy import Connection
 from starlette.testclient import TestClient
-from tests.databases import postgres_server
+from tests.databases import PrivatePostgres, kept_postgres_database, postgres_server
 
 from benchmarks.engine.databases import new_database
 from benchmarks.verdict import Verdict
 from headwater.config import load_settings
+from headwater.store.cursors import create_cursor
 from headwater.store.database import Store
-from headwater.store.hours import HOUR, ROLLED_KEY
+from headwater.store.hours import HOUR, SLOT, Rolled, hour_of, roll_minutes, set_rolled
+from headwater.store.items import ItemCount, count_all_items, note_item_count
 from headwater.store.keys import add_key
 from headwater.store.outlets import Outlet, add_outlet
 from headwater.store.search import POSITION
 from headwater.store.selection import Selection
-from headwater.store.settings import set_setting
+from headwater.store.settings import get_setting, set_setting
 from headwater.store.templates import NewTemplate, add_template
 from headwater.web.app import create_app
 
@@ -34,20 +40,36 @@ SOURCES, ITEMS = 100_000, 5_000_000
 ROUNDS = 11
 TARGET_MILLISECONDS, TARGET_RATIO = 200.0, 5.0
 DAYS = 60
+HOURS = 24 * 365  # of visits added up, which stay for good
+VISITS = 7  # of each source on record, one every four hours
+CLOCK = "benchmark.now"
 PATHS = (
     "/",
     "/live",
     "/sources",
     "/sources?search=source+77",
+    "/sources?search=source",
+    "/sources?search=not+there",
+    "/sources?search=source+77&state=failing",
     "/sources?folder=Folder+7",
     "/sources?type=web.sitemap",
+    "/sources?state=ok",
+    "/sources?state=due",
     "/sources?state=failing",
+    "/sources?state=paused",
+    "/sources?state=off",
+    "/sources?state=removed",
     "/sources?sort=name",
+    "/sources?sort=-name",
     "/sources?sort=next",
+    "/sources?sort=-next",
+    "/sources?sort=last",
     "/sources?sort=-last",
     "/sources?sort=errors",
     "/sources?page=20",
+    "/sources/add",
     "/sources/7",
+    "/sources/7/what-if",
     "/items",
     "/items?search=word77",
     "/items?search=common",
@@ -55,20 +77,37 @@ PATHS = (
     "/items?source=7",
     "/items/7",
     "/pipelines",
+    "/pipelines/new?example=webhook",
+    "/pipelines/1",
     "/runs",
+    "/runs/live",
+    "/runs?status=failed",
+    "/runs?template=2",
+    "/runs?source=51",
+    "/runs/7",
+    "/runs/7/live",
     "/outlets",
     "/settings",
+    "/login",
     "/outlets/all.xml",
+    "/outlets/all.atom",
     "/outlets/one.json",
     "/api/collector/status?limit=50",
     "/api/collector/status",
     "/api/sources",
     "/api/sources?search=source+77",
+    "/api/sources?search=source",
+    "/api/sources?search=not+there",
     "/api/sources?folder=Folder+7",
+    "/api/sources?type=web.sitemap",
+    "/api/sources?state=ok",
     "/api/sources?state=due",
     "/api/sources?state=failing",
+    "/api/sources?state=paused",
+    "/api/sources?state=off",
     "/api/sources?state=removed",
     "/api/sources/7",
+    "/api/sources/7/plan",
     "/api/sources/7/visits",
     "/api/items",
     "/api/items?full=true",
@@ -80,20 +119,41 @@ PATHS = (
     "/api/items?type=web.sitemap",
     "/api/items?type=reddit",
     "/api/items?status=ANALYZED",
+    "/api/items?outlet=one",
+    "/api/items?until=2000-01-01T00:00:00Z",
+    "/api/items/7",
+    "/api/items/7/versions",
     "/api/raw-items",
     "/api/raw-items?source_id=7",
     "/api/raw-items?since=2100-01-01T00:00:00Z",
+    "/api/raw-items/for-digest",
     "/api/raw-items/for-digest?limit=100",
     "/api/raw-items/stats",
+    "/api/steps",
     "/api/templates",
+    "/api/templates/1",
     "/api/runs",
     "/api/runs?status=failed",
+    "/api/runs?template_id=1",
+    "/api/runs?template_id=2",
     "/api/runs?source_id=7",
+    "/api/runs?source_id=51",
+    "/api/runs?since=2100-01-01T00:00:00Z",
+    "/api/runs/7",
     "/api/cursors",
+    "/api/cursors/all",
+    "/api/cursors/all/items",
+    "/api/cursors/changes/items",
+    "/api/cursors/folder/items",
+    "/api/cursors/words/items",
     "/api/outlets",
+    "/api/outlets/one",
     "/api/types",
+    "/api/types/rss",
     "/api/keys",
     "/api/settings",
+    "/api/openapi.json",
+    "/healthz",
     "/readyz",
     "/metrics",
 )
@@ -126,24 +186,49 @@ _FILL = (
     """
     INSERT INTO collection_records (source_id, lease_no, status, started_at, finished_at, items_found, items_new,
         requests, bytes_received, http_status)
-    SELECT n, 1, CASE n % 5 WHEN 0 THEN 'new' ELSE 'unchanged' END, {now} - 14400 + n * 7919 % 14400,
-        {now} - 14400 + n * 7919 % 14400 + 1, 20, CASE n % 5 WHEN 0 THEN 2 ELSE 0 END, 1, 9000, 200
-    FROM ({sources}) AS numbers
+    SELECT numbers.n, visits.n, CASE (numbers.n + visits.n) % 5 WHEN 0 THEN 'new' ELSE 'unchanged' END,
+        {now} - 14400 * visits.n + numbers.n * 7919 % 14400 + numbers.n % 1000 / 1000.0,
+        {now} - 14400 * visits.n + numbers.n * 7919 % 14400 + numbers.n % 1000 / 1000.0 + 1,
+        20, CASE (numbers.n + visits.n) % 5 WHEN 0 THEN 2 ELSE 0 END, 1, 9000, 200
+    FROM ({sources}) AS numbers CROSS JOIN ({visits}) AS visits ORDER BY 4
     """,
     """
     INSERT INTO collection_hours (hour_at, status, error_kind, visits, items_found, items_new, requests, bytes_received)
-    SELECT {hour} - n * 3600, 'new', '', 5000, 100000, 10000, 5000, 45000000 FROM ({hours}) AS numbers
+    SELECT {hour} - (n / 5 + 1) * 3600,
+        CASE n % 5 WHEN 0 THEN 'new' WHEN 1 THEN 'unchanged' ELSE 'failed' END,
+        CASE n % 5 WHEN 2 THEN 'timeout' WHEN 3 THEN 'http' WHEN 4 THEN 'parse' ELSE '' END,
+        5000, 100000, 10000, 5000, 45000000 FROM ({hours}) AS numbers
     """,
     """
     INSERT INTO pipeline_executions (item_id, item_version, template_id, status, created_at, started_at, completed_at)
-    SELECT n * 50, 1, 1, CASE n % 100 WHEN 0 THEN 'failed' ELSE 'completed' END, {now}, {now}, {now} + n % 60
+    SELECT n * 50, 1, CASE WHEN n % 1000 = 5 THEN 2 ELSE 1 END, CASE n % 100 WHEN 0 THEN 'failed' ELSE 'completed' END,
+        {now} - ({run_count} - n) * {step} * 50, {now} - ({run_count} - n) * {step} * 50,
+        {now} - ({run_count} - n) * {step} * 50 + n % 60
     FROM ({runs}) AS numbers
     """,
+    """
+    INSERT INTO pipeline_steps (execution_id, step_index, step_type, status, attempts, started_at, completed_at)
+    SELECT id, 0, 'filter_content', status, 1, started_at, completed_at FROM pipeline_executions
+    """,
 )
+_CLOCK = {
+    True: "UPDATE item_clock SET last_position = {item_count}",
+    False: "SELECT setval('item_positions', {item_count})",
+}
 _WORDS = {
     True: "INSERT INTO item_words (rowid, words) SELECT id, lower(title || ' ' || summary) FROM items",
     False: "INSERT INTO item_words SELECT id, to_tsvector('simple', lower(title || ' ' || summary)) FROM items",
 }
+
+
+def add_up_visits(connection: Connection, now: float) -> None:
+    """As the upkeep would have left it: the hours added up when this one began, the minutes nearly five ago."""
+    set_rolled(connection, Rolled(rolled_until=hour_of(now), final_until=hour_of(now) - 30 * 24 * HOUR), now)
+    for at in (now - VISITS * 4 * HOUR, now - SLOT + 1):
+        roll_minutes(connection, at)
+    counted = count_all_items(connection)
+    an_hour = int(counted.count / DAYS / 24)
+    note_item_count(connection, ItemCount(counted.count - an_hour, counted.position - an_hour), now)
 
 
 def numbers(store: Store, count: int) -> str:
@@ -165,8 +250,10 @@ def fill(store: Store, scale: float, now: float) -> None:
         "id_hash": "CAST('id ' || n AS BLOB)" if store.is_sqlite else "convert_to('id ' || n, 'UTF8')",
         "sources": numbers(store, source_count),
         "items": numbers(store, item_count),
-        "hours": numbers(store, DAYS * 24),
+        "visits": numbers(store, VISITS),
+        "hours": numbers(store, HOURS * 5),
         "runs": numbers(store, item_count // 50),
+        "run_count": item_count // 50,
     }
     with store.writing() as connection:
         steps = (
@@ -178,25 +265,69 @@ def fill(store: Store, scale: float, now: float) -> None:
                 "retries": 0,
             },
         )
-        add_template(connection, NewTemplate("one", steps), now)
-        set_setting(connection, ROLLED_KEY, {"rolled_until": now // HOUR * HOUR, "final_until": 0.0}, now)
+        for name in ("one", "two"):
+            add_template(connection, NewTemplate(name, steps), now)
         set_setting(connection, POSITION, item_count, now)
-    for statement in (*(each.format(**values) for each in _FILL), _WORDS[store.is_sqlite]):
+    given = (*_FILL, _CLOCK[store.is_sqlite], _WORDS[store.is_sqlite])
+    for statement in (each.format(**values) for each in given):
         with store.writing() as connection:
             connection.exec_driver_sql(statement if store.is_sqlite else statement.replace("%", "%%"))
     with store.writing() as connection:
         add_outlet(connection, Outlet("all", "All"), now)
         add_outlet(connection, Outlet("one", "One", Selection(folders=("Folder 7",))), now)
+        create_cursor(connection, "all", now=now)
+        create_cursor(connection, "changes", now=now, with_changes=True)
+        create_cursor(connection, "folder", now=now, selection=Selection(folders=("Folder 7",)))
+        create_cursor(connection, "words", now=now, selection=Selection(search="word77"))
+        add_up_visits(connection, now)
     with store.engine.connect() as plain, plain.execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("ANALYZE" if store.is_sqlite else "VACUUM ANALYZE")
+    with store.writing() as connection:
+        set_setting(connection, CLOCK, now, now)
 
 
-def client_of(store: Store, now: float) -> TestClient:
+@contextmanager
+def two_stores(kind: str, keep: Path | None) -> Iterator[tuple[Store, Store]]:
+    """An empty database and one to be filled, or that was filled and kept."""
+    with ExitStack() as opened:
+        if keep is None:
+            directory = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+            server_url = opened.enter_context(postgres_server()) if kind == "PostgreSQL" else ""
+            urls = [opened.enter_context(new_database(kind, directory, server_url)) for _ in range(2)]
+        elif kind == "SQLite":
+            urls = [f"sqlite:///{keep / name}.db" for name in ("empty", "full")]
+        else:
+            server = opened.enter_context(PrivatePostgres(keep))
+            urls = [kept_postgres_database(server.url, f"benchmark_{name}") for name in ("empty", "full")]
+        empty, full = (opened.enter_context(Store.open(url)) for url in urls)
+        yield empty, full
+
+
+def prepare(full: Store, kind: str, scale: float) -> float:
+    """The time at which `full` is full: it is filled, unless it was kept."""
+    with full.reading() as connection:
+        kept = get_setting(connection, CLOCK)
+    if kept is not None:
+        return float(kept)
+    now = time.time() // HOUR * HOUR + HOUR - 60
+    started = time.perf_counter()
+    fill(full, scale, now)
+    print(f"{kind}: filled in {time.perf_counter() - started:.0f} s", flush=True)
+    return now
+
+
+def clock_from(now: float) -> Callable[[], float]:
+    """A clock that goes on from then: what is remembered for a while is asked for again, as by a reader."""
+    started = time.monotonic()
+    return lambda: now + time.monotonic() - started
+
+
+def client_of(store: Store, clock: Callable[[], float]) -> TestClient:
     settings = load_settings(directory=Path("/nonexistent"), environment={})
     with store.writing() as connection:
-        _, secret = add_key(connection, name="bench", scopes=["admin"], now=now)
+        _, secret = add_key(connection, name="bench", scopes=["admin"], now=clock())
     return TestClient(
-        create_app(store, settings, clock=lambda: now),
+        create_app(store, settings, clock=clock),
         base_url="http://127.0.0.1:8626",
         headers={"Authorization": f"Bearer {secret}"},
     )
@@ -210,19 +341,12 @@ def measure(client: TestClient, path: str) -> float:
     return taken * 1000 if answer.status_code == 200 else 0.0
 
 
-def compare(kind: str, scale: float, directory: Path, server_url: str, only: str, verdict: Verdict) -> None:
+def compare(kind: str, scale: float, keep: Path | None, only: str, verdict: Verdict) -> None:
     """Prints a line a path, and tells the slowest and the one that grew most."""
-    now = time.time()
     slowest, most_grown = 0.0, 0.0
-    with ExitStack() as opened:
-        stores = [
-            opened.enter_context(Store.open(opened.enter_context(new_database(kind, directory, server_url))))
-            for _ in range(2)
-        ]
-        started = time.perf_counter()
-        fill(stores[1], scale, now)
-        print(f"{kind}: filled in {time.perf_counter() - started:.0f} s", flush=True)
-        empty, full = (opened.enter_context(client_of(store, now)) for store in stores)
+    with two_stores(kind, keep) as stores, ExitStack() as opened:
+        clock = clock_from(prepare(stores[1], kind, scale))
+        empty, full = (opened.enter_context(client_of(store, clock)) for store in stores)
         for path in PATHS:
             if only not in path:
                 continue
@@ -246,12 +370,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--scale", type=float, default=0.02, help="1 is 100,000 sources and 5,000,000 items")
     parser.add_argument("--database", choices=["SQLite", "PostgreSQL"], help="only this one")
     parser.add_argument("--only", default="", help="only paths that contain this")
+    parser.add_argument("--keep", type=Path, help="a folder in which the databases stay for another time")
     chosen = parser.parse_args(arguments)
     print(f"{SOURCES * chosen.scale:,.0f} sources, {ITEMS * chosen.scale:,.0f} items; median of {ROUNDS}")
     verdict = Verdict("api")
-    with tempfile.TemporaryDirectory() as directory, postgres_server() as server_url:
-        for kind in [chosen.database] if chosen.database else ["SQLite", "PostgreSQL"]:
-            compare(kind, chosen.scale, Path(directory), server_url, chosen.only, verdict)
+    for kind in [chosen.database] if chosen.database else ["SQLite", "PostgreSQL"]:
+        compare(kind, chosen.scale, chosen.keep, chosen.only, verdict)
     return verdict.exit_code()
 
 

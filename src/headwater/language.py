@@ -1,16 +1,39 @@
 """The two languages Headwater speaks, and how a text finds its translation.
 
 The English text is the key; the Chinese one stands beside it in `headwater/chinese.toml`. Whoever writes a
-text for people passes it through `translate`; a test fails when a text has no translation.
+text for people passes it through `translate`; a test fails when a text has no translation. Where a number decides the
+word, the text has both: `{count} {count:run|runs}`.
 """
 
 import os
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from string import Formatter
+from typing import Any, Literal
 
 Language = Literal["en", "zh"]
+
+
+class _Counting(Formatter):
+    """Fills `{count:run|runs}` with the first for one, with the second for any other number."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        one, bar, many = format_spec.partition("|")
+        if not bar:
+            return str(super().format_field(value, format_spec))
+        return one if value == 1 else many
+
+
+class Translated(str):
+    """A text in somebody's language, with blanks to fill."""
+
+    __slots__ = ()
+
+    def format(self, *args: Any, **values: Any) -> str:
+        if "|" not in self:
+            return super().format(*args, **values)
+        return _Counting().vformat(self, args, values)
 
 
 @cache
@@ -58,8 +81,8 @@ def preferred_language(accept_language: str) -> Language:
     return "zh" if best == "zh" else "en"
 
 
-def translate(text: str, language: Language | None = None) -> str:
+def translate(text: str, language: Language | None = None) -> Translated:
     """`text` in the wished language, itself where there is no translation."""
     if (language or process_language()) == "zh":
-        return _chinese().get(text, text)
-    return text
+        return Translated(_chinese().get(text, text))
+    return Translated(text)

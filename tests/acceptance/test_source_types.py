@@ -291,7 +291,7 @@ def test_a_source_is_shown_before_it_is_added(tmp_path: Path, origin: Origin) ->
     assert (shown["type"], shown["requests"], len(shown["items"])) == ("api.reddit", 1, 3)
     assert shown["items"][0]["published_at"] == "2023-11-14T22:13:23.000Z"
     out = headwater.ok("source", "test", *case.arguments)
-    assert "3 items with 1 requests" in out
+    assert "3 items with 1 request" in out
     assert "Post 3: a < b" in out
     assert not (tmp_path / ".local").exists(), "there is not even a database"
 

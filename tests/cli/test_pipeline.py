@@ -80,10 +80,10 @@ def test_from_a_file_to_completed_runs(headwater: Headwater, tmp_path: Path, ori
     assert headwater.ok("runs", "start", "Notes", "--all") == "started 0 runs of template Notes\n"
     [forced] = headwater.json("runs", "start", "1", "1", "--force", "--set", "depth=2")["started"]
     assert headwater.json("runs", "show", str(forced))["runtime_config"] == {"depth": 2}
-    assert headwater.ok("runs", "cancel", str(forced)) == "cancelled 1 runs\n"
-    assert headwater.ok("runs", "rerun", "1", "--from", "2") == "1 runs begin again at step 2\n"
+    assert headwater.ok("runs", "cancel", str(forced)) == "cancelled 1 run\n"
+    assert headwater.ok("runs", "rerun", "1", "--from", "2") == "1 run begins again at step 2\n"
     assert headwater.json("runs", "rerun", "--status", "completed") == {"runs": [2], "refused": []}
-    assert headwater.ok("pipeline", "detach", "1") == "1 sources have no template now\n"
+    assert headwater.ok("pipeline", "detach", "1") == "1 source has no template now\n"
     assert headwater.ok("pipeline", "remove", "Notes") == "removed template 1: Notes\n"
     assert headwater.json("runs", "show", "1")["template_name"] is None
 

@@ -4,7 +4,7 @@ from headwater.model import Item
 from headwater.store.database import Store
 from headwater.store.hours import HOUR, add_up, hour_of, write_hours
 from headwater.store.settings import set_setting
-from headwater.store.sources import add_source, change_source
+from headwater.store.sources import add_source, change_source, remove_source
 from headwater.store.tables import collection_records
 from headwater.store.trends import DELAY_CLASSES, classify, count_delays, failing_sources, read_hours
 from tests.clock import NOON
@@ -68,3 +68,6 @@ def test_what_fails_is_named_worst_first(store: Store) -> None:
                 )
         assert [each.source_name for each in failing_sources(connection, limit=5)] == ["s2", "s1"]
         assert len(failing_sources(connection, limit=1)) == 1
+        remove_source(connection, 3, NOON)
+        change_source(connection, 1, NOON, schedule_enabled=False)
+        assert [each.source_name for each in failing_sources(connection, limit=5)] == ["s1"]

@@ -1,6 +1,5 @@
 """The first page: true numbers, two languages, and nothing a publisher writes can run in it."""
 
-import asyncio
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +17,6 @@ from headwater.store.sources import add_source
 from headwater.web.app import create_app
 from headwater.web.chart import bars
 from headwater.web.pages.frame import LANGUAGE_COOKIE, http_only
-from headwater.web.pages.home import COUNT_SECONDS, Remembered
 from tests.clock import NOON, FakeClock
 from tests.store.test_queue import claim, done, make
 
@@ -38,18 +36,15 @@ def fill(store: Store, **fields: str) -> None:
         write_items(connection, [(source.id, (ItemChange("new", item, b"k", b"k", (), b"h", NOON),), NOON)])
 
 
-def test_the_page_shows_what_is_there(browser: TestClient, store: Store, clock: FakeClock) -> None:
+def test_the_page_shows_what_is_there(browser: TestClient, store: Store) -> None:
     assert "There are no sources yet" in browser.get("/").text
     fill(store, url="https://one.example/1")
-    clock.advance(COUNT_SECONDS)
     page = browser.get("/").text
     assert '<a href="/items/1">' in page
     assert "<b>1</b> items" in page
 
 
-def test_a_page_reads_no_contents_and_counts_items_now_and_then(
-    browser: TestClient, store: Store, clock: FakeClock
-) -> None:
+def test_a_page_reads_no_contents(browser: TestClient, store: Store) -> None:
     fill(store, url="https://one.example/1", content="long")
     asked: list[str] = []
 
@@ -57,28 +52,8 @@ def test_a_page_reads_no_contents_and_counts_items_now_and_then(
         asked.append(statement)
 
     event.listen(store.engine, "before_cursor_execute", listen)
-    for _ in range(4):
-        browser.get("/live")
-    assert not [each for each in asked if re.search(r"\b(content|summary|extra|config|policy_state)\b", each)]
-    counting = "SELECT count(*) FROM items"
-    assert asked.count(counting) == 1
-    clock.advance(COUNT_SECONDS)
     browser.get("/live")
-    assert asked.count(counting) == 2
-
-
-async def test_many_viewers_share_one_answer(clock: FakeClock) -> None:
-    asked: list[int] = []
-
-    async def ask() -> int:
-        asked.append(1)
-        await asyncio.sleep(0.01)
-        return len(asked)
-
-    count = Remembered(ask, 5.0, clock)
-    assert await asyncio.gather(*(count() for _ in range(10))) == [1] * 10
-    clock.advance(-60)  # a clock that was set back does not stop the count
-    assert await count() == 2
+    assert not [each for each in asked if re.search(r"\b(content|summary|extra|config|policy_state)\b", each)]
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "JaVaScRiPt:alert(1)"])

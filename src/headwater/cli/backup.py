@@ -23,7 +23,11 @@ def backup(context: typer.Context, file: File, json: Json = False) -> None:
     if json:
         print_json(asdict(contents) | {"file": str(file), "created_at": iso(contents.created_at)})
         return
-    say(t("{count} rows are in {file}, read back and checked").format(count=contents.total, file=file))
+    say(
+        t("{count} {count:row is|rows are} in {file}, read back and checked").format(
+            count=contents.total, file=file
+        )
+    )
     say(t("It holds every secret of the database; keep it where nobody else can read it."))
 
 
@@ -51,7 +55,7 @@ def restore(
         print_json(asdict(contents) | {"file": str(file), "created_at": iso(contents.created_at)})
     else:
         say(
-            t("{count} rows of {time} are restored").format(
+            t("{count} {count:row|rows} of {time} {count:is|are} restored").format(
                 count=contents.total, time=iso(contents.created_at)
             )
         )
@@ -81,6 +85,10 @@ def migrate_to(
         print_json(asdict(moved))
         return
     if moved.resumed_after:
-        say(t("an interrupted move had copied {count} rows").format(count=moved.resumed_after))
-    say(t("{count} rows are in {url}, as many as here").format(count=sum(moved.rows.values()), url=shown))
+        say(t("an interrupted move had copied {count} {count:row|rows}").format(count=moved.resumed_after))
+    say(
+        t("{count} {count:row is|rows are} in {url}, as many as here").format(
+            count=sum(moved.rows.values()), url=shown
+        )
+    )
     say(t("Set HEADWATER_DATABASE_URL to it everywhere before you start anything again."))

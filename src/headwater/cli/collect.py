@@ -69,7 +69,7 @@ def collect(
             with progress_bar(t("Visiting"), quiet=json or loop or not expected) as advance:
 
                 def show(tally: "Tally") -> None:
-                    note = t("{count} new items").format(count=tally.items_new)
+                    note = t("{count} new {count:item|items}").format(count=tally.items_new)
                     advance(tally.visits, max(expected, tally.visits), note)  # more may come due meanwhile
 
                 async with Engine(
@@ -106,12 +106,10 @@ def _tell(store: "Store", tally: "Tally") -> None:
     for source, message in tally.failures:
         say(f"{source.id} {source.name}: {message}", error=True)
     if tally.visits:
-        one = tally.visits == 1
         say(
             t(
-                "{visits} visit: {new} new items, {updated} updated, {unchanged} unchanged, {failed} failed"
-                if one
-                else "{visits} visits: {new} new items, {updated} updated, {unchanged} unchanged, {failed} failed"
+                "{visits} {visits:visit|visits}: {new} new {new:item|items}, {updated} updated,"
+                " {unchanged} unchanged, {failed} failed"
             ).format(
                 visits=tally.visits,
                 new=tally.items_new,

@@ -86,7 +86,7 @@ def doctor(context: typer.Context, json: Json = False) -> None:
             }
         )
     elif wrong:
-        say(t("{count} things are wrong").format(count=len(wrong)))
+        say(t("{count} {count:thing is|things are} wrong").format(count=len(wrong)))
     else:
         say(t("Nothing is wrong."))
     if wrong:
@@ -287,7 +287,11 @@ def _collecting(health: "Health") -> Finding:
         return Finding(
             "collecting",
             "wrong" if idle else "warning",
-            Text("{count} sources are due, the first since {time}", count=health.due, time=waits),
+            Text(
+                "{count} {count:source is|sources are} due, the first since {time}",
+                count=health.due,
+                time=waits,
+            ),
             Text("nobody collects: start `headwater serve` or `headwater collect --loop`")
             if idle
             else Text("raise COLLECTOR_CONCURRENCY, or start another collector"),
@@ -296,7 +300,10 @@ def _collecting(health: "Health") -> Finding:
         return Finding(
             "collecting",
             "warning",
-            Text("{count} leases have run out and nobody took them over", count=health.stale_leases),
+            Text(
+                "{count} {count:lease has|leases have} run out and nobody took {count:it|them} over",
+                count=health.stale_leases,
+            ),
             Text("start `headwater serve` or `headwater collect --loop`"),
         )
     return Finding(
@@ -312,7 +319,7 @@ def _runs(health: "Health") -> Finding:
             "pipelines",
             "wrong",
             Text(
-                "{count} runs are stuck, the first since {time}",
+                "{count} {count:run is|runs are} stuck, the first since {time}",
                 count=health.late_runs,
                 time=duration(health.oldest_run_seconds),
             ),
@@ -322,7 +329,7 @@ def _runs(health: "Health") -> Finding:
 
 
 def _search(health: "Health") -> Finding:
-    message = Text("{count} items are not in the search index yet", count=health.unindexed)
+    message = Text("{count} {count:item is|items are} not in the search index yet", count=health.unindexed)
     if health.unindexed > MANY_UNINDEXED:
         return Finding(
             "search", "warning", message, Text("`headwater items --search WORD` brings it up to date")
@@ -342,13 +349,17 @@ def _sources(health: "Health") -> Iterator[Finding]:
         yield Finding(
             "sources",
             "warning",
-            Text("{count} sources refuse our credentials", count=health.needs_attention),
+            Text(
+                "{count} {count:source refuses|sources refuse} our credentials", count=health.needs_attention
+            ),
             Text("`headwater source list` shows them; give them new credentials"),
         )
     yield Finding(
         "sources",
         "ok",
-        Text("{count} sources, {failing} failing", count=health.sources, failing=health.failing),
+        Text(
+            "{count} {count:source|sources}, {failing} failing", count=health.sources, failing=health.failing
+        ),
     )
 
 

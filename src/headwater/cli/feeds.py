@@ -72,7 +72,9 @@ def parse(
                 (entry.published or entry.updated or NOTHING),
                 entry.title,
                 entry.link,
-                t("{count} characters").format(count=len(entry.content or entry.summary or "")),
+                t("{count} {count:character|characters}").format(
+                    count=len(entry.content or entry.summary or "")
+                ),
             )
             for entry in feed.entries
         ),
@@ -170,7 +172,11 @@ def import_(
         )
     )
     if seen := sum(entry.seen for entry in report):
-        say(t("{count} entries that were read there will not come back as new").format(count=seen))
+        say(
+            t("{count} {count:entry that was|entries that were} read there will not come back as new").format(
+                count=seen
+            )
+        )
 
 
 def export(

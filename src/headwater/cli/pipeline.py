@@ -125,7 +125,11 @@ def validate(context: typer.Context, file: File, json: Json = False) -> None:
     if json:
         print_json({"name": template.name, "steps": len(template.steps), "valid": True})
     else:
-        say(t("{name} is good: {count} steps").format(name=template.name, count=len(template.steps)))
+        say(
+            t("{name} is good: {count} {count:step|steps}").format(
+                name=template.name, count=len(template.steps)
+            )
+        )
 
 
 @app.command(help=t("Run a template for every new item of these sources."))
@@ -150,10 +154,10 @@ def _attach(session: Session, name: str | None, source_ids: list[int], json: boo
     if json:
         print_json({"template_id": None if template is None else template.id, "source_ids": source_ids})
     elif template is None:
-        say(t("{count} sources have no template now").format(count=len(source_ids)))
+        say(t("{count} {count:source has|sources have} no template now").format(count=len(source_ids)))
     else:
         say(
-            t("new items of {count} sources start template {id}: {name}").format(
+            t("new items of {count} {count:source|sources} start template {id}: {name}").format(
                 count=len(source_ids), id=template.id, name=template.name
             )
         )

@@ -178,7 +178,11 @@ def start(
     if json:
         print_json({"started": started})
     else:
-        say(t("started {count} runs of template {name}").format(count=len(started), name=its_template.name))
+        say(
+            t("started {count} {count:run|runs} of template {name}").format(
+                count=len(started), name=its_template.name
+            )
+        )
 
 
 @app.command(help=t("Run runs again, from their first step or a later one; earlier outputs are kept."))
@@ -195,7 +199,7 @@ def rerun(
     from headwater.store.starting import rerun as rerun_one
 
     wanted = (run_ids, status, template, source, hours)
-    message = t("{count} runs begin again at step {number}")
+    message = t("{count} {count:run begins|runs begin} again at step {number}")
     _for_each(
         context.obj,
         wanted,
@@ -218,7 +222,7 @@ def retry(
 ) -> None:
     from headwater.store.starting import retry as retry_one
 
-    message = t("{count} runs go on")
+    message = t("{count} {count:run goes|runs go} on")
     _for_each(
         context.obj,
         (run_ids, "failed" if failed else None, template, source, hours),
@@ -243,7 +247,7 @@ def cancel(
     def cancel_it(connection: "Connection", run_id: int) -> None:
         cancel_one(connection, run_id, _now(connection))
 
-    message = t("cancelled {count} runs")
+    message = t("cancelled {count} {count:run|runs}")
     _for_each(
         context.obj,
         (run_ids, status, template, source, None),

@@ -104,11 +104,11 @@ def _show(report: "PageReport", choose: int) -> None:
         ((iso(item.published_at), item.title, item.url) for item in items[:SHOWN_ITEMS]),
         empty="",
     )
-    say(t("{count} items in all").format(count=len(items)))
+    say(t("{count} {count:item|items} in all").format(count=len(items)))
     for number, other in enumerate(report.proposals, 1):
         if number != choose:
             say(
-                t("--choose {number}: {count} items by {selector}, such as {title}").format(
+                t("--choose {number}: {count} {count:item|items} by {selector}, such as {title}").format(
                     number=number,
                     count=len(other.page.items),
                     selector=other.selectors.item,

@@ -115,7 +115,7 @@ def explain(
     with session.open_store() as store, store.reading() as connection:
         found = find_source(connection, source)
     if found.next_fetch_at is None:
-        sentence = t("it has not been visited yet and is first in line")
+        sentence: str = t("it has not been visited yet and is first in line")
     else:
         plan = Plan(found.next_fetch_at, found.plan_reason)
         zone = datetime.now().astimezone().tzinfo or UTC

@@ -130,7 +130,10 @@ def _tell(outcome: "Outcome", output: Path, json: bool) -> None:
         )
         return
     say(
-        t("{output}: {new} new, {modified} modified of {total} addresses, {requests} requests").format(
+        t(
+            "{output}: {new} new, {modified} modified of {total} {total:address|addresses},"
+            " {requests} {requests:request|requests}"
+        ).format(
             output=output,
             new=len(outcome.new_urls),
             modified=len(outcome.modified_urls),
@@ -163,4 +166,4 @@ def restore(
     if json:
         print_json({"backup": str(path), "addresses": count})
     else:
-        say(t("{path} is the state again: {count} addresses").format(path=path, count=count))
+        say(t("{path} is the state again: {count} {count:address|addresses}").format(path=path, count=count))

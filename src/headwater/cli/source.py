@@ -141,7 +141,8 @@ def test(
         return
     say(
         t(
-            "{type} at {url}: {count} items with {requests} requests and {bytes} bytes; nothing was stored"
+            "{type} at {url}: {count} {count:item|items} with {requests} {requests:request|requests}"
+            " and {bytes} bytes; nothing was stored"
         ).format(
             type=wanted.type.name,
             url=wanted.url,

@@ -132,7 +132,9 @@ def _last_visit(visit: Any, now: float) -> str:
 
 def _sums(sums: "VisitSums") -> str:
     rate = sums.success_rate
-    return t("{visits} visits, {new} new items, {failed} failed, {rate} successful").format(
+    return t(
+        "{visits} {visits:visit|visits}, {new} new {new:item|items}, {failed} failed, {rate} successful"
+    ).format(
         visits=sums.total,
         new=sums.items_new,
         failed=sums.failed,
@@ -187,7 +189,8 @@ def refresh(
         say(t("1 source is first in line; a running collector visits it at once"))
     else:
         say(
-            t("{count} sources are first in line; a running collector visits them at once").format(
-                count=queued
-            )
+            t(
+                "{count} {count:source is|sources are} first in line;"
+                " a running collector visits {count:it|them} at once"
+            ).format(count=queued)
         )

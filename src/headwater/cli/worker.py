@@ -60,9 +60,10 @@ def worker(
         )
     else:
         say(
-            t("{steps} steps: {completed} runs completed, {failed} failed, {skipped} skipped").format(
-                steps=tally.steps, completed=tally.completed, failed=tally.failed, skipped=tally.skipped
-            )
+            t(
+                "{steps} {steps:step|steps}: {completed} {completed:run|runs} completed,"
+                " {failed} failed, {skipped} skipped"
+            ).format(steps=tally.steps, completed=tally.completed, failed=tally.failed, skipped=tally.skipped)
         )
     if not finished:
         raise typer.Exit(1)

@@ -1,7 +1,7 @@
 """The hourly upkeep: items that are too old or too many go, and visit records become sums by the hour.
 
 One worker at a time does it, beside its visits, in batches so small that nobody waits for them. It may be cut off
-anywhere: what is left is done the next time.
+anywhere: what is left is done the next time. Sums of five minutes are made as soon as these are over.
 """
 
 import asyncio
@@ -9,22 +9,25 @@ import hashlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from uuid import uuid4
 
 from headwater.config import Settings
 from headwater.store.database import Store
 from headwater.store.hours import (
     HOUR,
-    ROLLED_KEY,
     Rolled,
     add_up,
     delete_records,
     first_record_at,
     hour_of,
     read_rolled,
+    roll_minutes,
+    set_rolled,
+    slot_of,
     write_hours,
 )
+from headwater.store.items import count_all_items, note_item_count
 from headwater.store.queue import take_back_plans_of_the_future
 from headwater.store.retention import (
     OldItem,
@@ -38,7 +41,6 @@ from headwater.store.retention import (
     surplus_items,
 )
 from headwater.store.runs import take_back_waits
-from headwater.store.settings import set_setting
 from headwater.store.turns import Turn, end_turn, keep_turn, take_turn
 
 log = logging.getLogger(__name__)
@@ -82,16 +84,25 @@ class Upkeep:
         self._lease_until = 0.0
         self._rows = 10 * FEWEST_ROWS
         self._look_at = 0.0
+        self._slot_at: float | None = None  # the five minutes in which sums were last made
 
     @property
     def may_be_due(self) -> bool:
         """Whether it is worth asking the database whether it is due."""
+        return slot_of(self._clock()) != self._slot_at or self._hour_may_be_over
+
+    @property
+    def _hour_may_be_over(self) -> bool:
         # A clock that was ahead must not keep it away until that time has come.
         return not 0 < self._look_at - self._clock() <= EVERY_SECONDS
 
     async def run_if_due(self) -> Done | None:
         """Do it, if it is time and nobody else does. None: not now, or not to the end."""
         now = self._clock()
+        await self._store.write(roll_minutes, now)
+        self._slot_at = slot_of(now)
+        if not self._hour_may_be_over:
+            return None
         turn = await self._store.write(
             take_turn,
             KEY,
@@ -109,6 +120,7 @@ class Upkeep:
             await self._set_right(now)
             await self._roll_up(now, done)
             note = await self._purge(turn, now, done)
+            await self._store.write(note_item_count, await self._store.read(count_all_items), now)
             completed = True
         except Cut:
             return None
@@ -139,9 +151,7 @@ class Upkeep:
         # What becomes final is added up once more, and so are the hours in which visits may have come in late.
         await self._add_up(rolled.final_until, final_until)
         await self._add_up(max(final_until, rolled.rolled_until - LATE_SECONDS), until)
-        await self._store.write(
-            set_setting, ROLLED_KEY, asdict(Rolled(rolled_until=until, final_until=final_until)), now
-        )
+        await self._store.write(set_rolled, Rolled(rolled_until=until, final_until=final_until), now)
         while gone := await self._paced(lambda rows: self._store.write(delete_records, final_until, rows)):
             done.records += gone
 

@@ -75,7 +75,7 @@ async def perform(run: ClaimedRun, bench: Workbench) -> StepEnd:
     try:
         if run.step.crashes >= MOST_CRASHES:
             raise StepError(  # noqa: TRY301 - it ends as the step's own failures do
-                "its worker died {count} times while it ran", count=run.step.crashes
+                "its worker died {count} {count:time|times} while it ran", count=run.step.crashes
             )
         outcome = await _work(run, bench)
         if len(orjson.dumps(outcome.output)) > MOST_OUTPUT_BYTES:

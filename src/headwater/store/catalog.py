@@ -1,5 +1,6 @@
 """Sources as a table for people: searched, filtered, sorted, a page at a time; and one source's story."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -20,13 +21,15 @@ from sqlalchemy import (
 )
 
 from headwater.model import Json, Source
+from headwater.store.bulk import is_sqlite
 from headwater.store.listing import values_in_use
 from headwater.store.paging import one_page
 from headwater.store.sources import source_from_row
-from headwater.store.tables import LIVE, UNUSUAL, collection_records, items, sources
+from headwater.store.tables import LIVE, UNUSUAL, collection_records, items, source_names, sources
 
 DAY_SECONDS = 86_400.0
 RHYTHM_DAYS = 14
+MOST_COUNTED = 10_000  # of what a search finds
 
 State = Literal["ok", "failing", "paused", "off", "due", "removed"]
 STATES: Final[tuple[State, ...]] = ("ok", "failing", "paused", "off", "due", "removed")
@@ -85,7 +88,8 @@ class VisitRecord:
 
 
 _COLUMNS = [sources.c[name] for name in CatalogSource.__dataclass_fields__]
-_ORDERS: dict[Sort, tuple[ColumnElement[object], ...]] = {
+_Order = tuple[ColumnElement[Any], ...]
+_ORDERS: dict[Sort, _Order] = {
     "name": (func.lower(sources.c.name),),
     "-name": (func.lower(sources.c.name).desc(),),
     "next": (sources.c.next_fetch_at.asc().nulls_first(),),
@@ -96,15 +100,28 @@ _ORDERS: dict[Sort, tuple[ColumnElement[object], ...]] = {
 }
 
 
-# For some sorts: which sources stand in front, in what order, and which are the others.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some of all sources, in an order in which an index has them."""
+
+    those: Any
+    order: _Order
+
+
 _IN_LINE = sources.c.due_at.is_not(None)  # which none is that was removed
-_FRONTS: dict[Sort, tuple[Any, tuple[Any, ...], Any]] = {
-    "next": (_IN_LINE, (sources.c.due_at, sources.c.id), ~_IN_LINE),
-    "-next": (_IN_LINE, (sources.c.due_at.desc(), sources.c.id), ~_IN_LINE),
+_FAILING = and_(text(f"({UNUSUAL})"), sources.c.consecutive_failures > 0)
+_VISITED = and_(text(LIVE), sources.c.last_fetched_at.is_not(None))
+_NEVER_VISITED = _Part(and_(text(LIVE), sources.c.last_fetched_at.is_(None)), (sources.c.id,))
+_OUT_OF_LINE = _Part(and_(text(LIVE), ~_IN_LINE), (sources.c.id,))
+# To sort them all takes reading them all, for the sake of those that are alike. So all come part by part.
+_PARTS: dict[Sort, tuple[_Part, _Part]] = {
+    "next": (_Part(_IN_LINE, (sources.c.due_at, sources.c.id)), _OUT_OF_LINE),
+    "-next": (_Part(_IN_LINE, (sources.c.due_at.desc(), sources.c.id)), _OUT_OF_LINE),
+    "last": (_NEVER_VISITED, _Part(_VISITED, (sources.c.last_fetched_at, sources.c.id))),
+    "-last": (_Part(_VISITED, (sources.c.last_fetched_at.desc(), sources.c.id)), _NEVER_VISITED),
     "errors": (
-        and_(text(LIVE), text(f"({UNUSUAL})"), sources.c.consecutive_failures > 0),
-        (*_ORDERS["errors"], sources.c.id),
-        sources.c.consecutive_failures == 0,
+        _Part(and_(text(LIVE), _FAILING), (*_ORDERS["errors"], sources.c.id)),
+        _Part(and_(text(LIVE), sources.c.consecutive_failures == 0), (sources.c.id,)),
     ),
 }
 
@@ -118,31 +135,43 @@ def find_sources(
     offset: int = 0,
     limit: int = 50,
 ) -> list[CatalogSource]:
-    order = (_by_id(wanted).desc(),) if sort == "new" else (*_ORDERS[sort], sources.c.id)
-    query = select(*_COLUMNS).where(*_conditions(wanted, now)).order_by(*order)
-    if sort in ("name", "-name") and wanted == SourceFilter():
-        page = select(sources.c.id).where(~sources.c.is_deleted).order_by(*order).offset(offset).limit(limit)
-        query, offset = select(*_COLUMNS).where(sources.c.id.in_(page)).order_by(*order), 0
-    if sort in _FRONTS and wanted == SourceFilter():
-        ids = _front_first(connection, sort, offset, limit)
+    ids: list[int] | None = None
+    if wanted == SourceFilter(search=wanted.search) and wanted.search and sort == "new":
+        name = source_names.c.source_id
+        query = select(name).where(_says(connection, wanted.search)).order_by(name.desc())
+        ids = list(connection.execute(query.offset(offset).limit(limit)).scalars())
+    elif wanted == SourceFilter() and sort in ("name", "-name"):
+        ids = _ids_by_name(connection, sort == "-name", offset, limit)
+    elif wanted == SourceFilter() and sort in _PARTS:
+        ids = _ids_by_parts(connection, _PARTS[sort], offset, limit)
+    if ids is not None:
         place = {source_id: number for number, source_id in enumerate(ids)}
         found = _read(connection, select(*_COLUMNS).where(sources.c.id.in_(ids)))
         return sorted(found, key=lambda source: place[source.id])
-    return _read(connection, query.offset(offset).limit(limit))
+    order = (_by_id(wanted).desc(),) if sort == "new" else (*_ORDERS[sort], sources.c.id)
+    whole = select(*_COLUMNS).where(*_conditions(connection, wanted, now)).order_by(*order)
+    return _read(connection, whole.offset(offset).limit(limit))
 
 
-def _front_first(connection: Connection, sort: Sort, offset: int, limit: int) -> list[int]:
-    """A page of all sources: first those that an index has in order, then the others by number.
+def _ids_by_name(connection: Connection, last_first: bool, offset: int, limit: int) -> list[int]:
+    name = source_names.c
+    order = (name.name_key.desc(), name.source_id.desc()) if last_first else (name.name_key, name.source_id)
+    query = select(name.source_id).order_by(*order).offset(offset).limit(limit)
+    return list(connection.execute(query).scalars())
 
-    To sort them all takes reading them all, for the sake of those that are alike.
-    """
-    front, order, rest = _FRONTS[sort]
-    ids = select(sources.c.id)
-    found = list(connection.execute(ids.where(front).order_by(*order).offset(offset).limit(limit)).scalars())
-    if len(found) < limit:
-        count = connection.execute(select(func.count()).where(front)).scalar_one()
-        others = ids.where(text(LIVE), rest).order_by(sources.c.id).offset(max(0, offset - count))
-        found += connection.execute(others.limit(limit - len(found))).scalars()
+
+def _ids_by_parts(connection: Connection, of_sort: tuple[_Part, _Part], offset: int, limit: int) -> list[int]:
+    found: list[int] = []
+    for part in of_sort:
+        query = select(sources.c.id).where(part.those).order_by(*part.order)
+        found += connection.execute(query.offset(offset).limit(limit - len(found))).scalars()
+        if len(found) == limit:
+            break
+        if found:
+            offset = 0
+        else:
+            counted = select(func.count()).select_from(sources).where(part.those)
+            offset = max(0, offset - connection.execute(counted).scalar_one())
     return found
 
 
@@ -163,35 +192,55 @@ def sources_page(
     connection: Connection, wanted: SourceFilter, *, now: float, after: int | None, limit: int
 ) -> list[Source]:
     """Up to `limit` sources and one more, by number, from after the one numbered `after`."""
-    query = one_page(
-        select(sources).where(*_conditions(wanted, now)),
-        [_by_id(wanted)],
-        after=None if after is None else (after,),
-        limit=limit,
-    )
+    start = None if after is None else (after,)
+    query = select(sources)
+    if wanted.search and wanted == SourceFilter(search=wanted.search):
+        name = source_names.c.source_id
+        named = select(name).where(_says(connection, wanted.search))
+        ids = connection.execute(one_page(named, [name], after=start, limit=limit)).scalars()
+        query = query.where(sources.c.id.in_(list(ids))).order_by(sources.c.id)
+    else:
+        query = query.where(*_conditions(connection, wanted, now))
+        query = one_page(query, [_by_id(wanted)], after=start, limit=limit)
     return [source_from_row(row) for row in connection.execute(query)]
 
 
 def count_sources(connection: Connection, wanted: SourceFilter, *, now: float) -> int:
-    query = select(func.count()).select_from(sources).where(*_conditions(wanted, now))
-    return int(connection.execute(query).scalar_one())
+    """How many they are; of what is searched for, not more than MOST_COUNTED and one."""
+    if wanted == SourceFilter(state="ok"):  # nearly all: the others are quicker to count
+        others = or_(~sources.c.schedule_enabled, sources.c.consecutive_failures > 0)
+        unusual = select(sources.c.id).where(text(LIVE), text(f"({UNUSUAL})"), others)
+        return count_sources(connection, SourceFilter(), now=now) - _count(connection, unusual)
+    if wanted.search and wanted == SourceFilter(search=wanted.search):
+        matching = select(source_names.c.source_id).where(_says(connection, wanted.search))
+    else:
+        matching = select(sources.c.id).where(*_conditions(connection, wanted, now))
+    return _count(connection, matching.limit(MOST_COUNTED + 1) if wanted.search else matching)
 
 
-def _conditions(wanted: SourceFilter, now: float) -> list[ColumnElement[bool] | TextClause]:
+def _count(connection: Connection, matching: Select[Any]) -> int:
+    return int(connection.execute(select(func.count()).select_from(matching.subquery())).scalar_one())
+
+
+def _conditions(
+    connection: Connection, wanted: SourceFilter, now: float
+) -> list[ColumnElement[bool] | TextClause]:
     column = sources.c
     conditions: list[ColumnElement[bool] | TextClause] = [
         column.is_deleted if wanted.state == "removed" else text(LIVE)
     ]
     if wanted.state in RARE_STATES:
         conditions.append(text(f"({UNUSUAL})"))  # these are all in the index of the unusual ones
-    if wanted.search:
-        here = or_(
-            column.name.icontains(wanted.search, autoescape=True),
-            column.url.icontains(wanted.search, autoescape=True),
+    if wanted.search and wanted.state == "removed":  # which have no names to look through any more
+        conditions.append(
+            or_(
+                column.name.icontains(wanted.search, autoescape=True),
+                column.url.icontains(wanted.search, autoescape=True),
+            )
         )
-        # Looked for in the index of names, which is much smaller than the sources; removed ones are not in it.
-        index = select(column.id).where(~column.is_deleted, here)
-        conditions.append(here if wanted.state == "removed" else column.id.in_(index))
+    elif wanted.search:
+        named = select(source_names.c.source_id).where(_says(connection, wanted.search))
+        conditions.append(column.id.in_(named))
     if wanted.type:
         conditions.append(column.type == wanted.type)
     if wanted.folder:
@@ -208,6 +257,15 @@ def _conditions(wanted: SourceFilter, now: float) -> list[ColumnElement[bool] | 
         case "due":
             conditions.append(column.due_at <= now)
     return conditions
+
+
+def _says(connection: Connection, words: str) -> ColumnElement[bool]:
+    """That a source's name or address has these words in it, whether in small letters or capitals."""
+    # Each database has its own idea of small letters; asked beforehand, so that it plans for what is looked for.
+    small = connection.execute(select(func.lower(words))).scalar_one()
+    if is_sqlite(connection):  # whose GLOB compares letter by letter and is twice as quick as its LIKE
+        return source_names.c.search_text.op("GLOB")("*" + re.sub(r"([*?\[])", r"[\1]", small) + "*")
+    return source_names.c.search_text.like("%" + re.sub(r"([\\%_])", r"\\\1", small) + "%")
 
 
 def daily_counts(connection: Connection, source_ids: Sequence[int], now: float) -> dict[int, list[int]]:

@@ -27,7 +27,7 @@ from headwater.store.bulk import insert_rows, is_sqlite, storable
 from headwater.store.database import Store
 from headwater.store.jobs import defer_forgotten
 from headwater.store.search import POSITION
-from headwater.store.tables import item_clock, items, metadata, settings
+from headwater.store.tables import item_clock, items, metadata, settings, source_names
 
 MARK = "copying"  # in the settings: how far copying into this database has come
 LEFT_OUT_SETTINGS = (POSITION, MARK)
@@ -59,7 +59,9 @@ def copied_tables(schema: MetaData = metadata) -> list[Table]:
     return [
         table
         for table in schema.sorted_tables
-        if table.name not in (item_clock.name, "alembic_version") and not table.name.startswith("item_words")
+        # What the database keeps by itself is not copied.
+        if table.name not in (item_clock.name, source_names.name, "alembic_version")
+        and not table.name.startswith("item_words")
     ]
 
 

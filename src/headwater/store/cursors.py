@@ -18,6 +18,7 @@ from headwater.store.positions import last_settled_position
 from headwater.store.search import first_unindexed_position
 from headwater.store.selection import (
     EVERYTHING,
+    WALKED_ITEMS,
     Selection,
     conditions,
     from_json,
@@ -105,8 +106,12 @@ def read_cursor(connection: Connection, name: str, *, limit: int = 100) -> Page:
     settled = _readable_position(connection, cursor)
     place = _place(cursor)
     columns = (items, sources.c.name.label("source_name"))
-    query = _matching(connection, select(*columns).join_from(items, sources), cursor, settled)
-    rows = connection.execute(query.order_by(place).limit(limit)).all()
+    query = select(*columns).join_from(items, sources).order_by(place).limit(limit)
+    # Near the cursor there is a page's worth, most likely. If not, all that is before it is gathered.
+    near = min(settled, cursor.position + WALKED_ITEMS)
+    rows = connection.execute(_matching(connection, query, cursor, near, item_by_item=True)).all()
+    if len(rows) < limit and near < settled:
+        rows = connection.execute(_matching(connection, query, cursor, settled)).all()
     found = tuple(
         PlacedItem(row.changed_position if cursor.with_changes else row.position, stored_item(row))
         for row in rows
@@ -158,11 +163,13 @@ def _place(cursor: Cursor) -> Any:
     return items.c.changed_position if cursor.with_changes else items.c.position
 
 
-def _matching(connection: Connection, query: Select[Any], cursor: Cursor, settled: int) -> Select[Any]:
+def _matching(
+    connection: Connection, query: Select[Any], cursor: Cursor, last: int, *, item_by_item: bool = False
+) -> Select[Any]:
     return query.where(
         _place(cursor) > cursor.position,
-        _place(cursor) <= settled,
-        *conditions(connection, cursor.selection),
+        _place(cursor) <= last,
+        *conditions(connection, cursor.selection, item_by_item=item_by_item),
     )
 
 

@@ -48,11 +48,10 @@ def fleet_sources(connection: Connection, *, after: int | None, limit: int) -> l
         after=None if after is None else (after,),
         limit=limit,
     )
-    found = []
-    for row in connection.execute(query):
-        values = row._asdict()
-        found.append(FleetSource(**{**values, "config": orjson.loads(values["config"])}))
-    return found
+    return [
+        FleetSource(number, name, kind, {} if config == "{}" else orjson.loads(config), *others)
+        for number, name, kind, config, *others in connection.execute(query)
+    ]
 
 
 def read_fleet(connection: Connection, now: float) -> Fleet:

@@ -5,17 +5,19 @@ from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
 from headwater.errors import NotFoundError
 from headwater.model import Item
 from headwater.records import dataclass
 from headwater.store.bulk import insert_rows, select_by, storable, update_rows
-from headwater.store.positions import take_positions
+from headwater.store.positions import last_settled_position, take_positions
 from headwater.store.search import index_again
 from headwater.store.selection import EVERYTHING, Selection, conditions
+from headwater.store.settings import get_setting, set_setting
 from headwater.store.tables import item_versions, items, seen_ids, sources
 
+COUNTED_KEY = "items.counted"
 UNKNOWN_CONTENT = b""  # of something seen elsewhere
 ChangeKind = Literal["new", "changed", "renamed"]
 
@@ -317,8 +319,32 @@ def list_versions(connection: Connection, item_id: int) -> list[ItemVersion]:
     return [ItemVersion(*row) for row in connection.execute(query)]
 
 
+@dataclass(frozen=True, slots=True)
+class ItemCount:
+    """How many items were stored up to a place in the order of storing."""
+
+    count: int
+    position: int
+
+
+def count_all_items(connection: Connection) -> ItemCount:
+    """Reads of every item: for the upkeep."""
+    position = last_settled_position(connection)
+    query = select(func.count()).select_from(items).where(items.c.position <= position)
+    return ItemCount(connection.execute(query).scalar_one(), position)
+
+
+def note_item_count(connection: Connection, counted: ItemCount, now: float) -> None:
+    set_setting(connection, COUNTED_KEY, asdict(counted), now)
+
+
 def count_items(connection: Connection) -> int:
-    return int(connection.exec_driver_sql("SELECT count(*) FROM items").scalar_one())
+    """How many items are stored: as the last upkeep counted them, after its purge, and those that came since."""
+    stored = get_setting(connection, COUNTED_KEY)
+    if stored is None:
+        return int(connection.execute(select(func.count()).select_from(items)).scalar_one())
+    query = select(func.count()).select_from(items).where(items.c.position > stored["position"])
+    return int(stored["count"]) + int(connection.execute(query).scalar_one())
 
 
 def stored_item(row: Row[Any]) -> StoredItem:

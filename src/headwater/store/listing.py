@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from headwater.model import Json
 from headwater.store.items import StoredItem, stored_item
 from headwater.store.paging import one_page
-from headwater.store.selection import EVERYTHING, Selection, conditions
+from headwater.store.selection import EVERYTHING, WALKED_ITEMS, Selection, conditions
 from headwater.store.tables import LIVE, items, sources
 
 
@@ -52,22 +52,31 @@ def newest_items(
 ) -> list[ListedItem]:
     """Up to `limit` items and one more, newest first, from after the one at `after` (its time and number)."""
     column = items.c
-    query = (
-        select(
-            column.id,
-            column.source_id,
-            sources.c.name,
-            column.url,
-            column.title,
-            column.first_seen_at,
-            column.item_at,
-            column.version,
-        )
-        .join_from(items, sources)
-        .where(*conditions(connection, selection))
-    )
-    page = one_page(query, [column.item_at, column.id], after=after, limit=limit, newest_first=True)
-    return [ListedItem(*row) for row in connection.execute(page)]
+    order = [column.item_at, column.id]
+    query = select(
+        column.id,
+        column.source_id,
+        sources.c.name,
+        column.url,
+        column.title,
+        column.first_seen_at,
+        column.item_at,
+        column.version,
+    ).join_from(items, sources)
+
+    def read(*wanted: ColumnElement[bool]) -> list[ListedItem]:
+        page = one_page(query.where(*wanted), order, after=after, limit=limit, newest_first=True)
+        return [ListedItem(*row) for row in connection.execute(page)]
+
+    if selection.folders or selection.types:
+        # Many sources have a page's worth among the newest of all, most likely. If not, theirs are gathered.
+        walked = one_page(select(column.item_at), order, after=after, limit=0, newest_first=True)
+        last = connection.execute(walked.offset(WALKED_ITEMS)).scalar()
+        near = () if last is None else (column.item_at >= last,)
+        found = read(*conditions(connection, selection, item_by_item=True), *near)
+        if last is None or len(found) > limit:
+            return found
+    return read(*conditions(connection, selection))
 
 
 def read_items(connection: Connection, item_ids: Sequence[int]) -> list[StoredItem]:

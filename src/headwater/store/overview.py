@@ -1,7 +1,6 @@
 """The numbers that tell how the collection goes: for `headwater status`, the API and the dashboard.
 
-All are found by an index and cost as much as is due, has failed or happened lately, however much is stored. How
-many items there are is not among them: that reads every one (`items.count_items`), so ask seldom.
+All are found by an index and cost as much as is due, has failed or happened lately, however much is stored.
 """
 
 from dataclasses import dataclass
@@ -95,7 +94,7 @@ def count_sources(connection: Connection) -> SourceCounts:
         column.status,
         column.last_error_kind,
     )
-    query = select(*kinds, func.count()).where(text(UNUSUAL)).group_by(*kinds)
+    query = select(*kinds, func.count()).where(text(f"({UNUSUAL})")).group_by(*kinds)
     for is_deleted, enabled, is_active, status, error_kind, count in connection.execute(query):
         if is_deleted:
             total -= count

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from headwater.store.paging import one_page
 from headwater.store.tables import items, sources
@@ -72,7 +72,10 @@ def found_items(
     if since is not None:
         query = query.where(item.first_seen_at >= since)
     if visited_only:
-        query = query.where(~source.is_deleted, source.schedule_enabled, source.is_active)
+        # Asked of each item's source by itself: SQLite would first look through all sources for those that are not.
+        its = sources.alias("its")
+        visited = select(and_(~its.c.is_deleted, its.c.schedule_enabled, its.c.is_active))
+        query = query.where(visited.where(its.c.id == item.source_id).correlate(items).scalar_subquery())
     page = one_page(query, [item.first_seen_at, item.id], after=after, limit=limit, newest_first=True)
     return [_raw_item(list(row)) for row in connection.execute(page)]
 

@@ -192,7 +192,8 @@ _SELECT = (
     + _UNINDEXED_ITEMS
     + " ORDER BY items.id LIMIT :limit"
 )
-_SELECT_POSITION = "SELECT min(items.position)" + _UNINDEXED_ITEMS
+# With the plus SQLite looks at the few items after that one, not for the smallest position of all.
+_SELECT_POSITION = "SELECT min(+items.position)" + _UNINDEXED_ITEMS
 _KEYS = {True: "item_words.rowid", False: "item_words.item_id"}
 _UNINDEXED = {sqlite: _SELECT.format(key=key) for sqlite, key in _KEYS.items()}
 _UNINDEXED_POSITION = {sqlite: _SELECT_POSITION.format(key=key) for sqlite, key in _KEYS.items()}

@@ -3,11 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, literal_column, select
+from sqlalchemy import ColumnElement, Connection, literal_column, select, text, union_all
 
 from headwater.errors import InputError, NotFoundError
 from headwater.store.search import matches
-from headwater.store.tables import items, outlet_items, sources
+from headwater.store.tables import LIVE, UNUSUAL, items, outlet_items, sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +26,33 @@ class Selection:
 
 EVERYTHING = Selection()
 FEW_SOURCES = 200
+WALKED_ITEMS = 5_000  # among which a page of many sources' items is looked for first
 
 
-def conditions(connection: Connection, selection: Selection) -> list[ColumnElement[bool]]:
-    """What `selection` says, for a query over items joined with their sources."""
+def conditions(
+    connection: Connection, selection: Selection, *, item_by_item: bool = False
+) -> list[ColumnElement[bool]]:
+    """What `selection` says, for a query over items joined with their sources.
+
+    With `item_by_item`, a database is to go through the items and look at each one's source, not the other way round.
+    """
     wanted: list[ColumnElement[bool]] = []
     if selection.source_ids:
         wanted.append(items.c.source_id.in_(selection.source_ids))
     if selection.folders or selection.types:
-        of_sources: list[ColumnElement[bool]] = []
-        if selection.folders:
-            of_sources.append(sources.c.folder.in_(selection.folders))
-        if selection.types:
-            of_sources.append(sources.c.type.in_(selection.types))
-        few = list(
-            connection.execute(select(sources.c.id).where(*of_sources).limit(FEW_SOURCES + 1)).scalars()
-        )
+        of_sources = _of_sources(selection, sources.c.folder, sources.c.type)
+        # Removed ones are in no index of types, but in the one of those out of the ordinary.
+        each = select(sources.c.id).where(*of_sources)
+        removed = each.where(sources.c.is_deleted, text(f"({UNUSUAL})"))
+        found = union_all(each.where(text(LIVE)), removed).limit(FEW_SOURCES + 1)
+        few = list(connection.execute(found).scalars())
         # The items of few sources are quickest found by these, the items of many among the newest of all.
-        wanted += [items.c.source_id.in_(few)] if len(few) <= FEW_SOURCES else of_sources
+        if len(few) <= FEW_SOURCES:
+            wanted.append(items.c.source_id.in_(few))
+        elif item_by_item:
+            wanted += _of_sources(selection, _of_its_source("folder"), _of_its_source("type"))
+        else:
+            wanted += of_sources
     if selection.since is not None:
         wanted.append(items.c.item_at >= selection.since)
     if selection.until is not None:
@@ -58,6 +67,22 @@ def conditions(connection: Connection, selection: Selection) -> list[ColumnEleme
         published = select(outlet_items.c.item_id).where(outlet_items.c.outlet_name == selection.outlet)
         wanted.append(items.c.id.in_(published))
     return wanted
+
+
+def _of_sources(
+    selection: Selection, folder: ColumnElement[Any], type_: ColumnElement[Any]
+) -> list[ColumnElement[bool]]:
+    wanted: list[ColumnElement[bool]] = []
+    if selection.folders:
+        wanted.append(folder.in_(selection.folders))
+    if selection.types:
+        wanted.append(type_.in_(selection.types))
+    return wanted
+
+
+def _of_its_source(name: str) -> ColumnElement[Any]:
+    its = sources.alias("its")
+    return select(its.c[name]).where(its.c.id == items.c.source_id).correlate(items).scalar_subquery()
 
 
 def refuse_unknown_sources(connection: Connection, selection: Selection) -> None:

@@ -139,14 +139,24 @@ Index(
 # As the indexes of those that are not deleted have it: SQLite uses them for a query that says it in the same words.
 LIVE = "NOT sources.is_deleted"
 Index("ix_sources_folder", sources.c.folder, sources.c.is_deleted)
-# With all that counting, a search by name or address and a sort by name have to read of every source.
-Index("ix_sources_name", sources.c.name, sources.c.url, sources.c.is_deleted)
+Index("ix_sources_last_fetched_at", sources.c.last_fetched_at)
 Index(
     "ix_sources_template",
     sources.c.pipeline_template_id,
     sqlite_where=text("pipeline_template_id IS NOT NULL"),
     postgresql_where=text("pipeline_template_id IS NOT NULL"),
 )
+
+source_names = Table(  # of sources that are not deleted; kept by triggers (see migration 0010)
+    "source_names",
+    metadata,
+    Column(
+        "source_id", Id, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    ),
+    _column("name_key", Text),  # the name in small letters, by which lists are sorted
+    _column("search_text", Text),  # name and address in small letters, in which is looked for words
+)
+Index("ix_source_names_name_key", source_names.c.name_key, source_names.c.source_id)
 
 source_memories = Table(
     "source_memories",
@@ -326,6 +336,22 @@ collection_hours = Table(
     _column("items_updated", Id, "0"),
     _column("requests", Id, "0"),
     _column("bytes_received", Id, "0"),
+    _column("not_modified", Id, "0"),  # visits that were answered with 304
+)
+
+collection_minutes = Table(
+    "collection_minutes",  # likewise of each five minutes of the last days
+    metadata,
+    Column("slot_at", Seconds, primary_key=True),
+    Column("status", Text, primary_key=True),
+    Column("error_kind", Text, primary_key=True),  # empty for none
+    _column("visits", Id, "0"),
+    _column("items_found", Id, "0"),
+    _column("items_new", Id, "0"),
+    _column("items_updated", Id, "0"),
+    _column("requests", Id, "0"),
+    _column("bytes_received", Id, "0"),
+    _column("not_modified", Id, "0"),  # visits that were answered with 304
 )
 
 site_states = Table(

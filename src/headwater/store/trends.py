@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select, text
 
-from headwater.store.hours import HOUR, hour_of, read_rolled
+from headwater.store.hours import HOUR, hour_of, parts, read_rolled, sum_of, time_of
 from headwater.store.tables import UNUSUAL, collection_hours, collection_records, items, sources
 
 NEWEST_ITEMS = 1_000
@@ -25,6 +25,7 @@ class HourSums:
     skipped: int = 0
     failed: int = 0
     items_new: int = 0
+    not_modified: int = 0  # of the unchanged, those answered with 304
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +43,26 @@ def read_hours(connection: Connection, now: float, hours: int) -> list[HourSums]
     first = hour_of(now) - (hours - 1) * HOUR
     rolled_until = max(first, read_rolled(connection).rolled_until)
     found: dict[float, dict[str, int]] = {}
-    record = collection_records.c
-    of_record = func.floor(record.started_at / HOUR) * HOUR
-    queries = (
-        select(
-            collection_hours.c.hour_at,
-            collection_hours.c.status,
-            func.sum(collection_hours.c.visits),
-            func.sum(collection_hours.c.items_new),
+    for table, start, end in (
+        (collection_hours, first, rolled_until),
+        *parts(connection, rolled_until, None),
+    ):
+        at = time_of(table)
+        hour = func.floor(at / HOUR) * HOUR
+        count = func.count() if table is collection_records else func.sum(table.c.visits)
+        query = (
+            select(hour, table.c.status, count, func.sum(table.c.items_new), sum_of(table, "not_modified"))
+            .where(at >= start)
+            .group_by(hour, table.c.status)
         )
-        .where(collection_hours.c.hour_at >= first, collection_hours.c.hour_at < rolled_until)
-        .group_by(collection_hours.c.hour_at, collection_hours.c.status),
-        select(of_record, record.status, func.count(), func.sum(record.items_new))
-        .where(record.started_at >= rolled_until)
-        .group_by(of_record, record.status),
-    )
-    for query in queries:
-        for hour_at, status, visits, items_new in connection.execute(query):
+        for hour_at, status, visits, items_new, not_modified in connection.execute(
+            query if end is None else query.where(at < end)
+        ):
             sums = found.setdefault(float(hour_at), {})
             sums[status] = sums.get(status, 0) + int(visits)
             sums["visits"] = sums.get("visits", 0) + int(visits)
             sums["items_new"] = sums.get("items_new", 0) + int(items_new or 0)
+            sums["not_modified"] = sums.get("not_modified", 0) + int(not_modified or 0)
     return [_hour(found.get(first + number * HOUR, {})) for number in range(hours)]
 
 
@@ -109,7 +109,7 @@ def failing_sources(connection: Connection, *, limit: int) -> list[FailingSource
             column.consecutive_failures,
             column.next_fetch_at,
         )
-        .where(text(UNUSUAL))
+        .where(text(f"({UNUSUAL})"))
         .where(~column.is_deleted, column.schedule_enabled)
         .where((column.last_error_kind.is_not(None)) | (column.status == "needs_attention"))
         .order_by(column.consecutive_failures.desc(), column.id)

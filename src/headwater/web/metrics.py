@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from headwater import __version__
 from headwater.store.delays import Delays, count_delays, last_item_id
-from headwater.store.hours import VisitSums, visits_since
+from headwater.store.hours import VisitSums, visits_ever, visits_since
 from headwater.store.overview import SourceCounts, count_in_flight, count_sources, read_lag
 from headwater.store.queue import count_due
 from headwater.store.starting import count_unfinished_runs, run_durations
@@ -63,7 +63,7 @@ def _read(connection: Connection, now: float, longest_lease_seconds: float) -> N
         due=count_due(connection, now),
         lag_seconds=read_lag(connection, now),
         in_flight=count_in_flight(connection, now, longest_lease_seconds),
-        ever=visits_since(connection, 0.0),
+        ever=visits_ever(connection),
         last_24h=visits_since(connection, now - DAY_SECONDS),
         runs=count_unfinished_runs(connection),
         durations=run_durations(connection, MEASURED_RUNS),
@@ -122,6 +122,12 @@ def _told(numbers: Numbers) -> Iterable[str]:
         {("change", "new"): ever.items_new, ("change", "updated"): ever.items_updated},
     )
     yield from _family("headwater_requests_total", "counter", "Requests of visits.", {None: ever.requests})
+    yield from _family(
+        "headwater_not_modified_total",
+        "counter",
+        "Visits that were answered with 304, without a body. Visits that a plan put off are counted nowhere.",
+        {None: ever.not_modified},
+    )
     yield from _family(
         "headwater_received_bytes_total",
         "counter",

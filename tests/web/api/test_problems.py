@@ -60,6 +60,14 @@ def test_a_wrong_request_is_told_part_by_part(caller: MakeCaller) -> None:
     assert answer.json()["detail"] == f"query.limit is wrong: {error['problem']}"
 
 
+def test_a_body_that_is_no_text_is_wrong_like_any_other(caller: MakeCaller) -> None:
+    answer = caller("admin").post(
+        "/api/sources/bulk", content=b"\xff\xfe{", headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 422
+    assert "UTF-8" in answer.json()["detail"]
+
+
 def test_problems_speak_the_callers_language(stranger: TestClient) -> None:
     answer = stranger.get("/api/nothing", headers={"Accept-Language": "zh-CN"})
     assert (answer.json()["detail"], answer.headers["content-language"]) == ("/api/nothing 处没有内容", "zh")

@@ -40,7 +40,7 @@ def test_from_an_example_to_an_attached_template(visitor: Visitor, store: Store)
     page = visitor.send("/pipelines", name="Hook", steps=json.dumps(HOOK)).text
     assert "attach it to a source" in page
     assert "a.example" not in page  # a webhook's address may be its secret
-    assert "attached to 1 sources" in visitor.send("/pipelines/1/attach", sources="1").text
+    assert "attached to 1 source:" in visitor.send("/pipelines/1/attach", sources="1").text
     with store.reading() as connection:
         assert get_source(connection, 1).pipeline_template_id == 1
     assert "no source 9" in visitor.send("/pipelines/1/attach", sources="9").text

@@ -67,7 +67,7 @@ class EnrichContent(Step):
         )
         if len(found["text"]) < config.min_characters:
             raise StepError(
-                "{url}: no article was found in the page ({count} characters of text)",
+                "{url}: no article was found in the page ({count} {count:character|characters} of text)",
                 url=response.url,
                 count=len(found["text"]),
             )

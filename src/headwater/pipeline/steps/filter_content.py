@@ -161,11 +161,17 @@ def _age(item: dict[str, Any], config: FilterConfig) -> list[tuple[str, Text | N
 
 
 def _shorter(length: int, least: int | None) -> Text | None:
-    return Text("it has only {count} characters", count=length) if least and length < least else None
+    return (
+        Text("it has only {count} {count:character|characters}", count=length)
+        if least and length < least
+        else None
+    )
 
 
 def _longer(length: int, most: int | None) -> Text | None:
-    return Text("it has {count} characters", count=length) if most and length > most else None
+    return (
+        Text("it has {count} {count:character|characters}", count=length) if most and length > most else None
+    )
 
 
 def _where(context: StepContext, expression: str | None) -> Text | None:

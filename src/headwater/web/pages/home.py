@@ -1,9 +1,7 @@
 """The overview: what came in, what is due, what is wrong; renewed without a reload."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
@@ -28,35 +26,15 @@ from headwater.web.context import Context
 from headwater.web.pages.frame import InPage, Page
 from headwater.wording import duration
 
-T = TypeVar("T")
-
 LISTED_SOURCES = 50
 LISTED_ITEMS = 30
 LISTED_FAILING = 8
 DRAWN_HOURS = 48
 DRAWN_VISITS = 40
 LISTED_VISITS = 5
-COUNT_SECONDS = 5.0  # for which a number that is dear to count is good enough
 LATE_SECONDS = 60.0  # so long nobody should wait in line
 # How far the time line of upcoming visits may reach.
 HORIZONS = (12.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
-
-
-class Remembered(Generic[T]):
-    """What is asked for at most every so many seconds, by however many viewers."""
-
-    def __init__(self, ask: Callable[[], Awaitable[T]], seconds: float, clock: Callable[[], float]) -> None:
-        self._ask = ask
-        self._seconds = seconds
-        self._clock = clock
-        self._lock = asyncio.Lock()
-        self._last: tuple[float, T] | None = None
-
-    async def __call__(self) -> T:
-        async with self._lock:  # those who come while it is asked wait for the answer
-            if self._last is None or not 0 <= self._clock() - self._last[0] < self._seconds:
-                self._last = self._clock(), await self._ask()
-            return self._last[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +63,6 @@ def read_picture(connection: Connection, now: float) -> Picture:
 def home_routes(context: Context) -> APIRouter:
     router = APIRouter()
     store, clock = context.store, context.clock
-    item_count = Remembered(lambda: store.read(count_items), COUNT_SECONDS, clock)
 
     async def overview(page: Page) -> dict[str, Any]:
         now = clock()
@@ -107,8 +84,10 @@ def home_routes(context: Context) -> APIRouter:
             "upcoming": _upcoming(picture.next_visits, now, page) if picture.next_visits else None,
             "next_visits": picture.next_visits[:LISTED_VISITS],
             "visits_day": sum(hour.visits for hour in last_day),
-            "saved_day": sum(hour.unchanged + hour.skipped for hour in last_day),
-            "item_count": await item_count(),
+            "not_modified_day": sum(hour.not_modified for hour in last_day),
+            "unchanged_day": sum(hour.unchanged - hour.not_modified for hour in last_day),
+            "skipped_day": sum(hour.skipped for hour in last_day),
+            "item_count": await store.read(count_items),
             "why": lambda source: explain_plan(Plan(source.next_fetch_at, source.plan_reason), page.language),
             "sources": await store.read(first_sources, limit=LISTED_SOURCES),
             "items": (await store.read(newest_items, limit=LISTED_ITEMS))[:LISTED_ITEMS],

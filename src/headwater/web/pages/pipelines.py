@@ -110,13 +110,17 @@ async def remove(action: InAction, template_id: int) -> Response:
 @router.post("/pipelines/{template_id}/attach")
 async def attach(action: InAction, template_id: int) -> Response:
     return await _attach(
-        action, template_id, "attached to {count} sources: their new items are run from now on"
+        action,
+        template_id,
+        "attached to {count} {count:source: its|sources: their} new items are run from now on",
     )
 
 
 @router.post("/pipelines/{template_id}/detach")
 async def detach(action: InAction, template_id: int) -> Response:
-    return await _attach(action, None, "detached from {count} sources", path=f"/pipelines/{template_id}")
+    return await _attach(
+        action, None, "detached from {count} {count:source|sources}", path=f"/pipelines/{template_id}"
+    )
 
 
 async def _attach(action: Action, template_id: int | None, told: str, path: str | None = None) -> Response:

@@ -23,6 +23,7 @@ from headwater.schedule.explain import explain_plan
 from headwater.simulate.engine import Conditions
 from headwater.simulate.what_if import what_if
 from headwater.store.catalog import (
+    MOST_COUNTED,
     STATES,
     Sort,
     SourceFilter,
@@ -70,7 +71,6 @@ async def sources_page(
     wanted = SourceFilter(
         search.strip(), type, folder, next((each for each in STATES if each == state), None)
     )
-    total = await store.read(count_sources, wanted, now=now)
     found = await store.read(
         find_sources,
         wanted,
@@ -79,10 +79,13 @@ async def sources_page(
         offset=(number - 1) * SOURCES_ON_A_PAGE,
         limit=SOURCES_ON_A_PAGE,
     )
+    is_all = number == 1 and len(found) < SOURCES_ON_A_PAGE
+    total = len(found) if is_all else await store.read(count_sources, wanted, now=now)
     return await page.show(
         "sources.html",
         sources=found,
         total=total,
+        is_more=bool(wanted.search) and total > MOST_COUNTED,
         number=number,
         last=max(1, -(-total // SOURCES_ON_A_PAGE)),
         rhythm=await store.read(daily_counts, [source.id for source in found], now),
@@ -162,7 +165,7 @@ async def bulk(action: InAction) -> Response:
     acted = await store.write(act_on_sources, _action_named(what), chosen, now)
     if acted.problems:
         return action.back("/sources", acted.problems[0][1].render(page.language), bad=True)
-    return action.back("/sources", page.t("done for {count} sources", count=len(chosen)))
+    return action.back("/sources", page.t("done for {count} {count:source|sources}", count=len(chosen)))
 
 
 @router.get("/sources/export")
