@@ -12,6 +12,7 @@ from headwater.store.database import Store
 
 MEGABYTE = 1 << 20
 TELLING_SECONDS = 60.0  # of a half: in less, a process that has just begun looks like a leak
+PARTS = 6  # of the second half
 # What grows with what was collected, and is meant to: retention decides how much of it stays.
 KEPT = {
     "items",
@@ -39,12 +40,16 @@ class Series:
         self.at.append(time.monotonic())
 
     def growth(self, values: list[float] | list[int]) -> float:
-        """How much the second half of the time added, by a straight line through it."""
+        """How much the second half of the time added by growing steadily.
+
+        It is cut into parts and their medians are compared: what leaks has grown from most of them to the next, while
+        something that is loaded once (compiled arithmetic, say) is one step.
+        """
         half = len(values) // 2
-        if len(values) < 10 or self.at[-1] - self.at[half] < TELLING_SECONDS:
+        if len(values) < 2 * PARTS or self.at[-1] - self.at[half] < TELLING_SECONDS:
             return 0.0
-        slope = float(np.polyfit(np.array(self.at[half:]), np.array(values[half:]), 1)[0])
-        return slope * (self.at[-1] - self.at[half])
+        medians = [float(np.median(part)) for part in np.array_split(np.array(values[half:]), PARTS)]
+        return float(np.median(np.diff(medians))) * PARTS
 
     def per_hour(self) -> float:
         half = len(self.at) // 2
