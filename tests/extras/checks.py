@@ -148,6 +148,7 @@ def check_prefect(headwater: Installed, origin: Origin) -> None:
     quiet = {
         "PREFECT_LOGGING_LEVEL": "ERROR",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         "DO_NOT_TRACK": "1",
     }
     headwater.execute(source, origin.url("/sitemap.xml"), **quiet)
