@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: help demo test browser lint bench soak docs site screenshots pins clean
+.PHONY: help demo test browser lint bench soak extras docs site screenshots pins clean
 
 .venv/.ready: constraints.txt pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -42,6 +42,9 @@ bench-%: .venv/.ready-dev  ## one of them, for instance bench-parse
 SECONDS ?= 600
 soak: .venv/.ready-dev  ## everything at once under load and faults, for SECONDS=600
 	$(BIN)/python -m tests.soak --seconds $(SECONDS) $(ARGS)
+
+extras: .venv/.ready-dev  ## the wheel and each extra in an empty environment; needs the package index
+	$(BIN)/python -m tests.extras $(ARGS)
 
 screenshots: .venv/.ready-dev  ## take the pictures of the dashboard again; needs chromium
 	$(BIN)/python -m docs.screenshots

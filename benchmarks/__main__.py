@@ -24,6 +24,7 @@ QUICK: dict[str, tuple[str, ...]] = {
         *("--claims", "1", "--fleet", "2000", "--fleet-visits", "300"),
     ),
     "fetch": ("--requests", "200", "--rounds", "3", "--bomb-megabytes", "64"),
+    "moving": ("10000",),
     "pipeline": ("--runs", "30", "--rounds", "1"),
     "storage": ("--sources", "100", "--rounds", "3"),
 }

@@ -1,127 +1,170 @@
-"""Many items from SQLite to PostgreSQL and into a backup: how long it takes, and that nothing is missing.
+"""Many items backed up, destroyed, restored and moved: how long it takes, and that nothing is missing or comes back.
+
+    collected (SQLite) → backup → destroyed → restored → moved to PostgreSQL → backup → destroyed → restored
+
+all by the commands that people give, then every source is visited once more on both databases: each feed shows all that
+it showed and one item more, and nothing but that one may be new.
 
 python -m benchmarks.moving [ITEMS]
 """
 
+import hashlib
+import json
+import os
+import resource
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import insert
-from tests.databases import PrivatePostgres
-from tests.rows import value_for
+from tests.databases import PrivatePostgres, postgres_database
+from tests.origin import Answer, Origin, Received
 
 from benchmarks.verdict import Verdict
-from headwater.store.backup import restore_backup, write_backup
-from headwater.store.bulk import insert_rows
-from headwater.store.copying import copied_tables, count_rows, set_last_position
+from headwater.collect.adding import add_unvisited, read_new_source
+from headwater.store.copying import copied_tables, stream_rows
 from headwater.store.database import Store
-from headwater.store.moving import move
-from headwater.store.tables import items, seen_ids, sources
+from headwater.store.sources import request_refresh
 
 SOURCES = 1_000
-PIECE = 10_000
 NOW = 1_790_000_000.0
 TEXT = "<p>" + "The quick brown fox jumps over the lazy dog, and the feed says so. " * 4 + "</p>"
 
-
-def fill(store: Store, count: int) -> None:
-    """`count` items of a thousand sources, each with the three ids by which it is recognised."""
-    item_columns = (
-        *("id", "source_id", "external_id", "id_hash", "url", "title", "content", "published_at", "item_at"),
-        *("first_seen_at", "content_hash", "position", "changed_position"),
-    )
-    with store.writing() as connection:
-        rows = [
-            {column.name: value_for(column, n) for column in sources.c} | {"pipeline_template_id": None}
-            for n in range(1, SOURCES + 1)
-        ]
-        connection.execute(insert(sources), rows)
-        set_last_position(connection, count)
-    for start in range(0, count, PIECE):
-        numbers = range(start + 1, min(start + PIECE, count) + 1)
-        with store.writing() as connection:
-            new = [
-                (
-                    *(
-                        n,
-                        (n - 1) * SOURCES // count + 1,
-                        f"tag:{n}",
-                        n.to_bytes(16, "big"),
-                        f"https://x.example/{n}",
-                    ),
-                    *(f"Item {n}", TEXT, NOW - n, NOW - n, NOW, b"c" * 24, n, n),
-                )
-                for n in numbers
-            ]
-            insert_rows(connection, items, item_columns, new)
-            seen = [
-                (
-                    (n - 1) * SOURCES // count + 1,
-                    kind + n.to_bytes(15, "big"),
-                    n.to_bytes(16, "big"),
-                    b"c" * 24,
-                    NOW,
-                )
-                for n in numbers
-                for kind in (b"i", b"p", b"t")
-            ]
-            insert_rows(
-                connection,
-                seen_ids,
-                ("source_id", "id_hash", "item_hash", "content_hash", "first_seen_at"),
-                seen,
-            )
+Fingerprint = dict[str, tuple[int, str]]  # by table: its rows, and their sum
 
 
-@contextmanager
-def timed(what: str, rows: int) -> Iterator[None]:
-    began, used = time.perf_counter(), time.process_time()
-    yield
-    took = time.perf_counter() - began
-    print(
-        f"{what:<28}{took:8.1f} s {time.process_time() - used:8.1f} s CPU {rows / took:10,.0f} rows/s",
-        flush=True,
-    )
+class Publisher:
+    """A thousand feeds, made when they are asked for; `shown` items each."""
+
+    def __init__(self, shown: int) -> None:
+        self.shown = shown
+
+    def answer(self, request: Received) -> Answer:
+        feed = int(request.path.rpartition("/")[2])
+        items = "".join(
+            f"<item><title>Item {n} of {feed}</title><link>https://site{feed}.example/{n}</link>"
+            f"<guid isPermaLink='false'>tag:{feed}-{n}</guid><pubDate>{formatdate(NOW - 3600 * n)}</pubDate>"
+            f"<description><![CDATA[{TEXT} {feed} {n}]]></description></item>"
+            for n in range(self.shown)
+        )
+        return Answer(f"<rss version='2.0'><channel><title>Feed {feed}</title>{items}</channel></rss>")
 
 
-def counts(store: Store) -> dict[str, int]:
-    with store.reading() as connection:
-        return {str(table.name): count_rows(connection, table) for table in copied_tables()}
+class Commands:
+    """`headwater` on one database, each command timed."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def run(self, what: str, url: str, *arguments: str) -> Any:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self._directory),
+            "TMPDIR": tempfile.gettempdir(),
+            "HEADWATER_DATABASE_URL": url,
+            "HEADWATER_ALLOW_HOSTS": "127.0.0.1",
+            "HEADWATER_HOST_SPACING_SECONDS": "0",
+            "HEADWATER_HOST_CONCURRENCY": "20",
+        }
+        began, spent = time.perf_counter(), _spent()
+        done = subprocess.run(
+            [sys.executable, "-m", "headwater", *arguments, "--json"],
+            cwd=self._directory,
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        took = time.perf_counter() - began
+        print(f"{what:<34}{took:8.1f} s {_spent() - spent:8.1f} s CPU", flush=True)
+        return json.loads(done.stdout)
+
+
+def _spent() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def add_sources(url: str, base: str) -> None:
+    with Store.open(url) as store, store.writing() as connection:
+        for number in range(SOURCES):
+            wanted = read_new_source(f"{base}/{number}", "rss.feed", {}, f"Feed {number}")
+            add_unvisited(connection, wanted, time.time())
+
+
+def refresh_all(url: str) -> None:
+    with Store.open(url) as store, store.writing() as connection:
+        request_refresh(connection, None, time.time())
+
+
+def fingerprint(url: str) -> Fingerprint:
+    """What a database holds, row by row: the same on either kind for the same rows, each there once."""
+    found = {}
+    with Store.open(url) as store, store.reading() as connection:
+        for table in copied_tables():
+            digest, count = hashlib.sha256(), 0
+            for rows in stream_rows(connection, table):
+                count += len(rows)
+                for row in rows:
+                    digest.update(repr(row).encode())
+            found[str(table.name)] = count, digest.hexdigest()
+    return found
+
+
+def different(expected: Fingerprint, found: Fingerprint) -> int:
+    """How many rows are missing or too many; at least 1 where they are other rows."""
+    missing = sum(abs(expected[name][0] - found[name][0]) for name in expected)
+    return missing or sum(expected[name] != found[name] for name in expected)
 
 
 def main() -> int:
     verdict = Verdict("moving")
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    publisher = Publisher(count // SOURCES)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        PrivatePostgres() as server,
+        postgres_database(server.url, "moved") as moved,
+        Origin() as origin,
+    ):
+        here = Path(directory)
+        commands = Commands(here)
+        origin.otherwise(publisher.answer)
+        file = here / "headwater.db"
+        sqlite = f"sqlite:///{file}"
+        add_sources(sqlite, origin.url("/feed"))
+        collected = commands.run("collecting into SQLite", sqlite, "collect")
+        verdict.tell("items not collected", count - collected["items_new"], "", most=0)
+        expected = fingerprint(sqlite)
 
-    def quietly(done: int, total: int, note: str) -> None:
-        pass
+        def back(url: str, name: str) -> Path:
+            path = here / f"{name}.zst"
+            commands.run(f"backup of {name}", url, "backup", str(path))
+            print(f"{'':34}{path.stat().st_size / 1e6:8.1f} MB")
+            return path
 
-    with tempfile.TemporaryDirectory() as directory, PrivatePostgres() as server:
-        with Store.open(f"sqlite:///{directory}/old.db") as old:
-            with timed("filling SQLite", 4 * count):
-                fill(old, count)
-            expected = counts(old)
-            rows = sum(expected.values())
-            with Store(server.url) as new:
-                with timed("SQLite to PostgreSQL", rows):
-                    move(old, new, NOW, quietly)
-                verdict.tell("rows missing after the move", rows - sum(counts(new).values()), "", most=0)
-                assert counts(new) == expected
-                path = Path(directory) / "backup.zst"
-                with timed("backup of PostgreSQL", rows):
-                    write_backup(new, path, NOW, quietly)
-        with Store(f"sqlite:///{directory}/restored.db") as restored:
-            with timed("restoring into SQLite", rows):
-                restore_backup(restored, path, quietly, replace=False)
+        backup = back(sqlite, "SQLite")
+        for each in here.glob("headwater.db*"):
+            each.unlink()
+        commands.run("restoring SQLite", sqlite, "restore", str(backup))
+        verdict.tell("rows wrong: SQLite restored", different(expected, fingerprint(sqlite)), "", most=0)
+        commands.run("moving from SQLite to PostgreSQL", sqlite, "migrate-to", moved)
+        verdict.tell("rows wrong: moved", different(expected, fingerprint(moved)), "", most=0)
+        backup = back(moved, "PostgreSQL")
+        with postgres_database(server.url, "moved"):  # which drops the one that was
+            commands.run("restoring PostgreSQL", moved, "restore", str(backup))
             verdict.tell(
-                "rows missing after backup and restore", rows - sum(counts(restored).values()), "", most=0
+                "rows wrong: PostgreSQL restored", different(expected, fingerprint(moved)), "", most=0
             )
-            assert counts(restored) == expected
-        print(f"{rows:,} rows, {count:,} items; the backup has {path.stat().st_size / 1e6:,.0f} MB")
+            publisher.shown += 1
+            for name, url in (("SQLite", sqlite), ("PostgreSQL", moved)):
+                refresh_all(url)
+                again = commands.run(f"visiting all again on {name}", url, "collect")
+                wrong = abs(again["items_new"] - SOURCES)
+                verdict.tell(f"items back as new, or not seen: {name}", wrong, "", most=0)
+        print(f"{sum(rows for rows, _ in expected.values()):,} rows, {count:,} items")
     return verdict.exit_code()
 
 

@@ -12,8 +12,9 @@ from typing import Any
 class Headwater:
     """The command, in a directory of its own, on one database."""
 
-    def __init__(self, directory: Path, database_url: str | None) -> None:
+    def __init__(self, directory: Path, database_url: str | None, *, python: str = sys.executable) -> None:
         self.directory = directory
+        self.python = python
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(directory),
@@ -26,7 +27,7 @@ class Headwater:
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "headwater", *arguments],
+            [self.python, "-W", "error", "-m", "headwater", *arguments],
             cwd=self.directory,
             env=self.environment | environment,
             stdout=subprocess.PIPE,

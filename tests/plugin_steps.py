@@ -56,6 +56,20 @@ class Note(Step):
         )
 
 
+class TalkConfig(StepConfig):
+    letters: int
+
+
+class Talk(HeavyStep):
+    """Says more than anybody wants to hear."""
+
+    step_type = "talk_test"
+    config_model = TalkConfig
+
+    def work(self, context: StepContext, config: TalkConfig) -> StepResult:
+        return StepResult({"text": "x" * config.letters})
+
+
 class FailConfig(StepConfig):
     passing: bool = False
     until: str | None = None  # a file; once it is there, the step works

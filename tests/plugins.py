@@ -20,6 +20,7 @@ STEPS = {
     "stubborn_test": "Stubborn",
     "heavy_test": "Heavy",
     "dying_test": "Dying",
+    "talk_test": "Talk",
 }
 ROOT = Path(__file__).parents[1]
 

@@ -19,7 +19,7 @@ def write_whole(path: Path, document: bytes | Iterable[bytes], *, make_directory
 
     It is made beside its place under a name that nobody can have guessed and laid a link under.
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    beside = path.parent / f".{path.name}.{secrets.token_hex(8)}.part"
     try:
         if isinstance(document, bytes) and path.is_file() and path.read_bytes() == document:
             return False

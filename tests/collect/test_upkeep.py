@@ -14,11 +14,14 @@ from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.collect.engine import Engine
 from headwater.collect.upkeep import Done, Upkeep
 from headwater.config import Settings, load_settings
+from headwater.model import Item
 from headwater.store.bulk import insert_rows
 from headwater.store.database import Store
 from headwater.store.hours import visits_since
+from headwater.store.items import ItemChange, write_items
 from headwater.store.queue import claim_sources
-from headwater.store.retention import count_by_source
+from headwater.store.retention import count_by_source, delete_idle_items, surplus_items
+from headwater.store.sources import add_source
 from headwater.store.starting import start_runs
 from headwater.store.tables import (
     collection_hours,
@@ -157,6 +160,25 @@ async def test_an_item_stays_while_a_pipeline_works_on_it(
     clock.advance(DAY)
     assert (await keep_up(store, day, clock)) == Done(items=1)
     assert count(store, pipeline_executions) == 0
+
+
+def test_an_item_for_which_a_run_was_started_meanwhile_stays(store: Store, clock: FakeClock) -> None:
+    with store.writing() as connection:
+        source = add_source(connection, name="one", type="rss.feed", url="https://x.example/", now=clock())
+        new = [
+            ItemChange("new", Item(name), name.encode(), name.encode(), (), b"h", clock()) for name in "ab"
+        ]
+        write_items(connection, [(source.id, tuple(new), clock())])
+    with store.reading() as connection:
+        first, second = surplus_items(connection, source.id, 0, 10)
+    with store.writing() as connection:
+        insert_rows(
+            connection, pipeline_executions, ("item_id", "item_version", "created_at"), [(first, 1, clock())]
+        )
+    with store.writing() as connection:
+        assert delete_idle_items(connection, [first, second]) == 1
+    with store.reading() as connection:
+        assert connection.execute(select(items.c.id)).scalars().all() == [first]
 
 
 async def test_it_happens_once_an_hour_by_one_worker_at_a_time(

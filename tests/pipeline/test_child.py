@@ -41,6 +41,13 @@ async def test_a_step_that_ignores_everything_is_stopped_with_its_children(
     assert all_gone(processes(directory))
 
 
+async def test_what_it_says_is_cut_off_while_it_is_read(store: Store, tmp_path: Path) -> None:
+    [run_id] = make_runs(store, 1, step("talk_test", letters=100_000_000))
+    async with working(Worker(store, make_settings(tmp_path), None)):
+        [run] = await until_ended(store, run_id)
+    assert run.steps[0].error_message == "its output is larger than 16 MB"
+
+
 async def test_cancelling_kills_it_at_once(store: Store, tmp_path: Path) -> None:
     directory = tmp_path / "pids"
     directory.mkdir()

@@ -18,18 +18,21 @@ from urllib.request import ProxyHandler, Request, build_opener
 from sqlalchemy import func, select
 
 from headwater.collect.adding import add_unvisited, read_new_source
+from headwater.collect.engine import MIN_LEASE_MARGIN_SECONDS
 from headwater.demo.run import config_of, kind_of
 from headwater.pipeline.advance import LEASE_SECONDS as RUN_LEASE_SECONDS
 from headwater.store.database import Store
+from headwater.store.sources import request_refresh
 from headwater.store.tables import sources
 from tests.command import Headwater
 from tests.soak.measuring import Meter
 from tests.soak.publishing import Publishing
 
-# A visit that takes longer fails, its source is left alone for a quarter of an hour, and what leaves the feed meanwhile
-# is rightly lost: so it may take long, and everything is refreshed now and then.
-VISIT_SECONDS: Final = 20.0
-FROZEN_SECONDS: Final = max(VISIT_SECONDS + 5.0, RUN_LEASE_SECONDS) + 2.0  # past every lease
+VISIT_SECONDS: Final = (
+    20.0  # long, so that a busy machine does not cut visits off, which would make their sources rest
+)
+LEASE_SECONDS: Final = VISIT_SECONDS + MIN_LEASE_MARGIN_SECONDS
+FROZEN_SECONDS: Final = max(LEASE_SECONDS, RUN_LEASE_SECONDS) + 2.0  # past every lease
 STARTING_SECONDS: Final = 120.0
 EVERY_SECONDS: Final = 3.0  # between visits to a source
 _EXPENDABLE: Final = ("collector 2", "worker 2")
@@ -40,6 +43,20 @@ _COMMANDS: Final = {
     "worker 2": ("worker",),
     "API": ("serve",),
 }
+
+
+_ASKED: Final = (
+    "/",
+    "/items",
+    "/runs",
+    "/sources",
+    "/sources/{number}",
+    "/api/collector/status?limit=100",
+    "/api/raw-items",
+    "/api/sources",
+    "/api/feeds/{number}/refresh",
+    "/metrics",
+)
 
 
 class Fleet:
@@ -155,6 +172,10 @@ class Fleet:
             unseen = select(func.count()).select_from(sources).where(sources.c.last_fetched_at.is_(None))
             return connection.execute(unseen).scalar_one() == 0
 
+    def refresh_all(self) -> None:
+        with Store.open(self.url) as store, store.writing() as connection:
+            request_refresh(connection, None, time.time())
+
     def wake_up(self) -> None:
         if self._frozen is not None:
             self.processes[self._frozen[0]].send_signal(signal.SIGCONT)
@@ -201,14 +222,10 @@ class Fleet:
 
     def _ask(self) -> None:
         opener = build_opener(ProxyHandler({}))
-        paths = ("/api/collector/status?limit=100", "/", "/api/feeds/refresh", "/api/feeds/refresh-all")
         while not self._asking.wait(0.25):
-            path = self._rng.choice(paths)
-            body = None
-            if path == "/api/feeds/refresh":
-                path = f"/api/feeds/{self._rng.randint(1, len(self._publishing.sources))}/refresh"
-            if path.startswith("/api/feeds/"):
-                body = b""
+            number = self._rng.randint(1, len(self._publishing.sources))
+            path = self._rng.choice(_ASKED).format(number=number)
+            body = b"" if path.endswith("/refresh") else None
             request = Request(
                 f"http://127.0.0.1:{self._port}{path}", body, {"Authorization": f"Bearer {self._key}"}
             )

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 from sqlalchemy import func, inspect, select, table
 
 from headwater.store.database import Store
 
 MEGABYTE = 1 << 20
 TELLING_SECONDS = 60.0  # of a half: in less, a process that has just begun looks like a leak
+PARTS = 6  # of the second half
 # What grows with what was collected, and is meant to: retention decides how much of it stays.
 KEPT = {
     "items",
@@ -38,21 +40,36 @@ class Series:
             self.handles.append(process.num_fds())
         self.at.append(time.monotonic())
 
-    def growth(self, values: list[float] | list[int]) -> float:
-        """How much the second half of the time added, by a straight line through it."""
-        half = len(values) // 2
-        if len(values) < 10 or self.at[-1] - self.at[half] < TELLING_SECONDS:
+    def memory_growth(self) -> float:
+        """How much the second half of the time added by growing steadily.
+
+        It is cut into parts and their medians are compared: what leaks has grown from most of them to the next, while
+        something that is loaded once (compiled arithmetic, say) is one step.
+        """
+        if not self._is_telling():
             return 0.0
-        slope = float(np.polyfit(np.array(self.at[half:]), np.array(values[half:]), 1)[0])
-        return slope * (self.at[-1] - self.at[half])
+        medians = [float(np.median(part)) for part in self._parts(self.memory)]
+        return float(np.median(np.diff(medians))) * PARTS
+
+    def handles_growth(self) -> float:
+        """By how many the least of the last part is above the most of the first half.
+
+        Pools fill and empty with the load and with every restart of the database; a leak leaves all that behind.
+        """
+        if not self._is_telling():
+            return 0.0
+        return float(self._parts(self.handles)[-1].min() - max(self.handles[: len(self.at) // 2]))
+
+    def _is_telling(self) -> bool:
+        return len(self.at) >= 2 * PARTS and self.at[-1] - self.at[len(self.at) // 2] >= TELLING_SECONDS
+
+    def _parts(self, values: list[float] | list[int]) -> list[NDArray[np.float64]]:
+        return np.array_split(np.array(values[len(values) // 2 :], dtype=float), PARTS)
 
     def per_hour(self) -> float:
-        half = len(self.at) // 2
-        return (
-            self.growth(self.memory) / max(self.at[-1] - self.at[half], 1.0) * 3600
-            if len(self.at) >= 10
-            else 0.0
-        )
+        if not self._is_telling():
+            return 0.0
+        return self.memory_growth() / (self.at[-1] - self.at[len(self.at) // 2]) * 3600
 
 
 class Meter:
@@ -74,11 +91,11 @@ class Meter:
     def leaks(self, most_megabytes: float, most_handles: float) -> list[str]:
         found = []
         for name, series in self.series.items():
-            if (grown := series.growth(series.memory)) > most_megabytes:
+            if (grown := series.memory_growth()) > most_megabytes:
                 found.append(
                     f"{name}: {grown:.1f} MB more in the second half, at most {most_megabytes:g} expected"
                 )
-            if (grown := series.growth(series.handles)) > most_handles:
+            if (grown := series.handles_growth()) > most_handles:
                 found.append(f"{name}: {grown:.0f} more open files in the second half")
         return found
 

@@ -4,15 +4,30 @@ import asyncio
 import threading
 import time
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from typing import Any, Self
 
 from fastapi import FastAPI, Request, Response
 
 from headwater.demo.publisher import create_publisher
-from headwater.demo.sources import DemoSource, many
+from headwater.demo.sources import CORRECTED_AFTER_SECONDS, DemoSource, many
 from headwater.web.server import address_of, listen, serve_app
 
 Known = tuple[str, int]  # an item: its source's name in addresses, and its number
+
+# A feed shows all that a soak publishes. What left it while its source was rightly left alone would be nobody's fault,
+# and could not be told from what was lost by ours; that visits do not come late is looked at for itself.
+WINDOW = 10_000
+
+
+@dataclass(frozen=True)
+class Published:
+    """What there was."""
+
+    everything: dict[Known, float]  # and when
+    due: set[Known]  # what nobody may have missed
+    to_correct: set[Known]
+    corrected: set[Known]  # those of them whose correction has come out
 
 
 class Publishing:
@@ -49,19 +64,21 @@ class Publishing:
     def end(self) -> None:
         self._ended_at = time.time()
 
-    def published(self) -> tuple[set[Known], set[Known]]:
-        """All there ever was, and of it what nobody may have missed."""
-        everything, counted = set(), set()
+    def published(self) -> "Published":
+        everything: dict[Known, float] = {}
+        corrected: set[Known] = set()
         for source in self.sources:
             for item in source.items(self._start_at, self.now()):
-                everything.add((source.slug, item.number))
-                if item.published_at > self._counted_from:
-                    counted.add((source.slug, item.number))
-        return everything, counted
+                everything[source.slug, item.number] = item.published_at
+                if source.will_correct(item.number):
+                    corrected.add((source.slug, item.number))
+        due = {each for each, at in everything.items() if at > self._counted_from}
+        final = {each for each in corrected if everything[each] + CORRECTED_AFTER_SECONDS < self.now()}
+        return Published(everything, due, corrected, final)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        app = create_publisher(self.sources, start_at=self._start_at, clock=self.now)
+        app = create_publisher(self.sources, start_at=self._start_at, clock=self.now, window=WINDOW)
         self._add_webhook(app)
         self._loop.run_until_complete(serve_app(app, self._listener, self._stopped))
         self._loop.close()

@@ -1,10 +1,8 @@
-"""Whoever serves keeps the search index up to date, and does not look at the same items for ever."""
+"""Whoever serves keeps the search index up to date."""
 
 import pytest
 
 from headwater.store.database import Store
-from headwater.store.search import LATE_SECONDS, POSITION
-from headwater.store.settings import get_setting
 from headwater.web import indexing
 from headwater.web.indexing import Indexer
 from tests.clock import NOON
@@ -38,19 +36,3 @@ async def test_what_is_new_is_found_and_what_was_late_too(
     monkeypatch.setattr(indexing, "LOOK_BACK_SECONDS", 0.0)
     await indexer.catch_up()
     assert len(found(store, "wave")) == 11
-
-
-async def test_what_has_long_been_indexed_is_not_looked_at_again(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(indexing, "LOOK_BACK_SECONDS", 0.0)
-    now = NOON
-    indexer = Indexer(store, lambda: now)
-    store_many(store, "one", {"a": "wave", "b": "wave"})
-    await indexer.catch_up()
-    now += LATE_SECONDS + 1
-    store_many(store, "two", {"c": "wave"})
-    await indexer.catch_up()
-    with store.reading() as connection:
-        assert get_setting(connection, POSITION) == 2
-    assert len(found(store, "wave")) == 3

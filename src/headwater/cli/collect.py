@@ -58,12 +58,15 @@ def collect(
     from headwater.store.queue import count_due
     from headwater.store.sources import get_source, list_sources
 
-    with session.open_store() as store:
-        with store.reading() as connection:
-            ids = [get_source(connection, source_id).id for source_id in source or []]
-            if all_:
-                ids = [each.id for each in list_sources(connection) if each.schedule_enabled]
-            expected = len(ids) or count_due(connection, database_time(connection))
+    with session.open_store(waiting=loop) as store:
+        ids: list[int] = []
+        expected = 0
+        if not loop:
+            with store.reading() as connection:
+                ids = [get_source(connection, source_id).id for source_id in source or []]
+                if all_:
+                    ids = [each.id for each in list_sources(connection) if each.schedule_enabled]
+                expected = len(ids) or count_due(connection, database_time(connection))
 
         async def work() -> tuple[bool, "Tally"]:
             with progress_bar(t("Visiting"), quiet=json or loop or not expected) as advance:

@@ -186,6 +186,7 @@ def export(
     ] = None,
 ) -> None:
     from headwater.collect.lists import export_opml
+    from headwater.files import write_whole
     from headwater.store.sources import list_sources
 
     session: Session = context.obj
@@ -194,14 +195,7 @@ def export(
     if file is None:
         sys.stdout.buffer.write(escaped(document.decode(), "&#x{:x};").encode())
         return
-    beside = file.with_name(file.name + ".part") if file.name else file
-    try:
-        beside.write_bytes(document)
-        beside.replace(file)  # whole or not at all, whatever happens meanwhile
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise InputError("cannot write {path}: {problem}", path=file, problem=error.strerror) from None
+    write_whole(file, document)
 
 
 def _is_address(place: str) -> bool:

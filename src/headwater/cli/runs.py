@@ -358,35 +358,11 @@ def _read_runtime(assignments: list[str]) -> dict[str, Any]:
 
 def run_as_json(run: "Run") -> dict[str, Any]:
     """A run as programs read it."""
-    return {
-        "id": run.id,
-        "status": run.status,
-        "template_id": run.template_id,
-        "template_name": run.template_name,
-        "item_id": run.item_id,
-        "item_version": run.item_version,
-        "item_title": run.item_title,
-        "trigger": run.trigger,
-        "current_step_index": run.current_step_index,
-        "next_step_type": run.next_step_type,
-        "runtime_config": run.runtime_config,
-        "error_message": run.error_message,
-        "created_at": iso(run.created_at),
-        "started_at": iso(run.started_at),
-        "completed_at": iso(run.completed_at),
-        "due_at": iso(run.due_at),
-        "steps": [
-            {
-                "step_index": step.index,
-                "step_type": step.step_type,
-                "is_critical": step.is_critical,
-                "status": step.status,
-                "attempts": step.attempts,
-                "output_data": step.output,
-                "error_message": step.error_message,
-                "started_at": iso(step.started_at),
-                "completed_at": iso(step.completed_at),
-            }
-            for step in run.steps
-        ],
-    }
+    from headwater.pipeline.showing import run_values
+
+    values = run_values(run)
+    return _with_dates(values) | {"steps": [_with_dates(step) for step in values["steps"]]}
+
+
+def _with_dates(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: iso(value) if key.endswith("_at") else value for key, value in values.items()}

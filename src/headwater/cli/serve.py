@@ -13,7 +13,7 @@ def serve(context: typer.Context) -> None:
     from headwater.web.server import serve as serve_all
 
     session: Session = context.obj
-    with session.open_store() as store:
+    with session.open_store(waiting=True) as store:
         finished = run(
             serve_all(
                 store,

@@ -43,11 +43,14 @@ class Session:
         _refuse_unknown_types(settings)
         return settings
 
-    def open_store(self) -> "Store":
+    def open_store(self, *, waiting: bool = False) -> "Store":
+        """The store. `waiting`: for a database that is away, as whoever works on for ever does later on, too."""
         from headwater.store.database import Store
+        from headwater.store.patience import wait_for
 
         self.log_to_terminal()
-        return Store.open(self.settings.database)
+        url = self.settings.database
+        return wait_for(lambda: Store.open(url)) if waiting else Store.open(url)
 
     def log_to_terminal(self) -> None:
         handler = logging.StreamHandler()

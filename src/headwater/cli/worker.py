@@ -33,7 +33,7 @@ def worker(
     from headwater.pipeline.worker import Worker
 
     session: Session = context.obj
-    with session.open_store() as store:
+    with session.open_store(waiting=True) as store:
 
         async def work() -> tuple[bool, "Tally"]:
             async with make_fetcher(session.settings) as fetcher:

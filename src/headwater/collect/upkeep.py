@@ -34,7 +34,7 @@ from headwater.store.retention import (
     Rule,
     all_source_ids,
     count_by_source,
-    delete_items,
+    delete_idle_items,
     old_items,
     own_rules,
     sources_with_news,
@@ -215,7 +215,7 @@ class Upkeep:
             async def delete_first(rows: int) -> int:
                 part = item_ids[:rows]
                 del item_ids[:rows]
-                return await self._store.write(delete_items, part)
+                return await self._store.write(delete_idle_items, part)
 
             done.items += await self._paced(delete_first)
         await self._go_on()

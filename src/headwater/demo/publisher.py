@@ -13,9 +13,13 @@ from headwater.demo.sources import WINDOW, DemoSource
 
 
 def create_publisher(
-    sources: Sequence[DemoSource], *, start_at: float, clock: Callable[[], float] = time.time
+    sources: Sequence[DemoSource],
+    *,
+    start_at: float,
+    clock: Callable[[], float] = time.time,
+    window: int = WINDOW,
 ) -> FastAPI:
-    """The publisher of `sources`, which began at `start_at`."""
+    """The publisher of `sources`, which began at `start_at`; each shows its newest `window` items."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     by_path = {source.path: source for source in sources}
 
@@ -26,7 +30,7 @@ def create_publisher(
             return HTMLResponse(
                 "<!doctype html><title>Headwater demo</title><p>A page of the demo's publisher.</p>"
             )
-        items = source.items(start_at, clock())[-WINDOW:][::-1]
+        items = source.items(start_at, clock())[-window:][::-1]
         body = render(source, items, str(request.base_url).rstrip("/"))
         etag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
         headers = {"ETag": etag}

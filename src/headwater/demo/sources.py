@@ -77,6 +77,10 @@ class DemoSource:
             for number, at in enumerate(self._times(start_at - HISTORY_SECONDS, now), start=1)
         ]
 
+    def will_correct(self, number: int) -> bool:
+        """Whether an item is corrected CORRECTED_AFTER_SECONDS after it came out."""
+        return self.corrects and number % CORRECTED_EVERY == 0
+
     def _times(self, begin: float, now: float) -> Iterator[float]:
         rng = Random(f"{self.slug} times")
         at = begin
@@ -105,7 +109,7 @@ class DemoSource:
     def _item(self, number: int, at: float, rng: Random, now: float) -> DemoItem:
         title = f"{rng.choice(_SUBJECTS[self.language])} {rng.choice(_EVENTS[self.language])} ({number})"
         body = f"<p>{title}. <em>{self.name}</em>, #{number}.</p>"
-        if self.corrects and number % CORRECTED_EVERY == 0:
+        if self.will_correct(number):
             when = (
                 "tomorrow" if now < at + CORRECTED_AFTER_SECONDS else "on Thursday, not tomorrow as we wrote"
             )

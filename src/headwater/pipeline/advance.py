@@ -21,6 +21,7 @@ from headwater.fetch.client import Fetcher
 from headwater.pipeline.child import work_in_child_process
 from headwater.pipeline.registry import find_step
 from headwater.pipeline.steps.base import (
+    MOST_OUTPUT_BYTES,
     HeavyStep,
     PassingStepError,
     Step,
@@ -28,6 +29,7 @@ from headwater.pipeline.steps.base import (
     StepError,
     StepResult,
     short_name,
+    too_large,
 )
 from headwater.store.database import Store
 from headwater.store.runs import ClaimedRun, Later, RunStep, StepEnd, begun, claim_named, commit_steps
@@ -39,7 +41,6 @@ FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 600.0
 LONGEST_ASKED_SECONDS = 7 * 86_400.0  # as far as a service's own word on when to try again is taken
 MOST_CRASHES = 3
-MOST_OUTPUT_BYTES = 16_000_000
 STUBBORN_SECONDS = 5.0  # how long a step may take to notice that it was stopped
 
 
@@ -79,9 +80,7 @@ async def perform(run: ClaimedRun, bench: Workbench) -> StepEnd:
             )
         outcome = await _work(run, bench)
         if len(orjson.dumps(outcome.output)) > MOST_OUTPUT_BYTES:
-            raise StepError(  # noqa: TRY301
-                "its output is larger than {most} MB", most=MOST_OUTPUT_BYTES // 1_000_000
-            )
+            raise too_large()  # noqa: TRY301
     except StepError as error:
         outcome = error
     except HeadwaterError as error:

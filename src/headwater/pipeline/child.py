@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _LENGTH = struct.Struct(">Q")
 _SET_CHILD_SUBREAPER = 36
+_PIECE_BYTES = 65_536  # also enough for what is around an output
 KEEPER_SECONDS = 3.0  # for the keeper to end the others; after that it is killed as well
 
 
@@ -51,7 +52,6 @@ async def work_in_child_process(
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         start_new_session=True,  # signals of a terminal are for the worker
-        limit=2**26,
     )
     assert process.stdin is not None and process.stdout is not None  # noqa: S101 - asked for above
     try:
@@ -59,11 +59,23 @@ async def work_in_child_process(
         with contextlib.suppress(ConnectionError):
             process.stdin.write(_LENGTH.pack(len(task)) + task)
             await process.stdin.drain()
-        answer = await process.stdout.read()
+        answer = await _read_all(process.stdout)
         status = await process.wait()
     finally:
         await asyncio.shield(_end(process))
     return _read_answer(answer, status)
+
+
+async def _read_all(answers: asyncio.StreamReader) -> bytes:
+    """All that comes; an error as soon as it is more than an output may be, for it may never end."""
+    from headwater.pipeline.steps.base import MOST_OUTPUT_BYTES, too_large
+
+    found = bytearray()
+    while part := await answers.read(_PIECE_BYTES):
+        found += part
+        if len(found) > MOST_OUTPUT_BYTES + _PIECE_BYTES:
+            raise too_large()
+    return bytes(found)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -71,12 +83,19 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         process.stdin.close()
     try:
         async with asyncio.timeout(KEEPER_SECONDS):
-            await process.wait()
+            await _wait(process)
     except TimeoutError:
         kill_descendants(process.pid)
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        await process.wait()
+        await _wait(process)
+
+
+async def _wait(process: asyncio.subprocess.Process) -> None:
+    """Until it has ended. What it has said and nobody wanted to hear is read, or its pipe would stay open."""
+    while process.stdout is not None and await process.stdout.read(_PIECE_BYTES):
+        pass
+    await process.wait()
 
 
 def _read_answer(answer: bytes, status: int) -> "StepResult":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, and_, exists, not_, select, tuple_
+from sqlalchemy import Connection, and_, delete, exists, not_, select, tuple_
 
 from headwater.store.bulk import is_sqlite, select_by
 from headwater.store.tables import collection_records, items, pipeline_executions, sources
@@ -92,12 +92,15 @@ def _is_idle() -> Any:
     )
 
 
-def delete_items(connection: Connection, item_ids: Sequence[int]) -> int:
-    """Delete items with their versions and runs; what was seen stays known. Answers how many there were."""
-    marks, values = "= ANY(%s::bigint[])", (list(item_ids),)
-    if is_sqlite(connection):
-        marks, values = f"IN ({','.join('?' * len(item_ids))})", tuple(item_ids)  # type: ignore[assignment]
-    return connection.exec_driver_sql(f"DELETE FROM items WHERE id {marks}", values).rowcount
+def delete_idle_items(connection: Connection, item_ids: Sequence[int]) -> int:
+    """Delete items with their versions and runs; what was seen stays known. Answers how many there were.
+
+    One for which a run has been started since they were looked up stays, as it would have if it had been there then.
+    """
+    chosen = items.c.id.in_(item_ids)
+    if not is_sqlite(connection):  # whoever starts a run holds on to its item: wait, then look what there is
+        connection.execute(select(items.c.id).where(chosen).order_by(items.c.id).with_for_update())
+    return connection.execute(delete(items).where(chosen, _is_idle())).rowcount
 
 
 def sources_with_news(connection: Connection, since: float) -> list[int]:

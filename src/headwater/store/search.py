@@ -8,6 +8,7 @@ stored (`index_new_items`), by those who serve or search: collecting neither wai
 import html
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +23,9 @@ from headwater.store.tables import items
 BATCH = 500
 MOST_CHARACTERS = 20_000  # of an item; a book's first pages tell what it is about
 LATE_SECONDS = 600.0  # by which another worker's commit may come after one with a higher number
+LATE_NUMBERS = 5_000  # and how much higher, where both have waited for a database that was away
 MOST_PLACES = 16_000  # PostgreSQL counts no further
 POSITION = "search.indexed"  # every item up to this number is in the index
-MARK = "search.mark"  # the number of the newest item at a time, and that time
 # Of matches, beyond which it is quicker to look through the newest items for some of them than to sort them all.
 MANY_MATCHES = 25_000
 
@@ -129,29 +130,27 @@ def index_new_items(
         text(_UNINDEXED[is_sqlite(connection)]), {"after": max(position, after or 0), "limit": limit}
     ).all()
     _write_words(connection, {row.id: _text(row) for row in found})
-    # What another worker is just committing may have a lower number than what was found.
-    settled = [row.id for row in found if row.first_seen_at < now - LATE_SECONDS]
-    if settled and after is None:
-        set_setting(connection, POSITION, max(settled), now)
-    if after is None and len(found) < limit:
-        _remember_all_is_indexed(connection, now)
+    if after is None and len(found) < limit:  # everything is in the index now
+        settled = _last_settled(connection, now)
+        if settled - position >= limit:
+            set_setting(connection, POSITION, settled, now)
     return [row.id for row in found]
-
-
-def _remember_all_is_indexed(connection: Connection, now: float) -> None:
-    """Everything is in the index: what was stored long enough ago need not be looked at again."""
-    mark: list[float] | None = get_setting(connection, MARK)
-    if mark is not None and 0 <= now - mark[1] < LATE_SECONDS:
-        return
-    if mark is not None:
-        set_setting(connection, POSITION, int(mark[0]), now)
-    set_setting(connection, MARK, [newest_item_id(connection), now], now)
 
 
 def begin_index_anew(connection: Connection) -> None:
     """What is remembered of the index is another database's: items came from there, their words did not."""
-    for key in (POSITION, MARK):
-        remove_setting(connection, key)
+    remove_setting(connection, POSITION)
+
+
+def _last_settled(connection: Connection, now: float) -> int:
+    """The number up to which no item is going to appear any more: another worker may be just committing lower ones."""
+    newest = (
+        select(items.c.id)
+        .where(items.c.first_seen_at < now - LATE_SECONDS)
+        .order_by(items.c.first_seen_at.desc(), items.c.id.desc())
+        .limit(1)
+    )
+    return (connection.execute(newest).scalar() or 0) - LATE_NUMBERS
 
 
 def first_unindexed_position(connection: Connection) -> int | None:
@@ -162,15 +161,21 @@ def first_unindexed_position(connection: Connection) -> int | None:
     return found
 
 
-def index_all(store: Store, now: float) -> None:
+def index_all(
+    store: Store, now: float, batch: int = BATCH, on_batch: Callable[[int], None] = lambda count: None
+) -> None:
     """Put everything that is stored into the index, a batch at a time, so that others can write in between."""
     after = None
     while True:
         with store.writing() as connection:
-            found = index_new_items(connection, now, after=after)
-        if len(found) < BATCH:
-            return
-        after = found[-1]
+            found = index_new_items(connection, now, batch, after)
+        on_batch(len(found))
+        if len(found) < batch:
+            if after is None:
+                return
+            after = None  # a last look from the beginning, for what was committed behind us meanwhile
+        else:
+            after = found[-1]
 
 
 def index_again(connection: Connection, item_ids: list[int]) -> None:
@@ -188,7 +193,7 @@ _UNINDEXED_ITEMS = (
     " FROM items LEFT JOIN item_words ON {key} = items.id WHERE items.id > :after AND {key} IS NULL"
 )
 _SELECT = (
-    "SELECT items.id, items.title, items.author, items.summary, items.content, items.first_seen_at"
+    "SELECT items.id, items.title, items.author, items.summary, items.content"
     + _UNINDEXED_ITEMS
     + " ORDER BY items.id LIMIT :limit"
 )

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from headwater.pipeline.steps.base import PassingStepError, StepError
+from headwater.pipeline.steps.base import MOST_OUTPUT_BYTES, PassingStepError, StepError
 from headwater.pipeline.steps.children import ChildPool
 
 
@@ -27,6 +27,8 @@ def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
             raise KeyError("nothing")
         case "die":
             os._exit(7)
+        case "talk":
+            return {"text": "x" * task["bytes"]}
         case "hang":
             child = subprocess.Popen(["sleep", "600"])
             Path(task["note"]).write_text(f"{os.getpid()} {child.pid}")
@@ -49,6 +51,15 @@ async def test_a_child_is_kept_and_replaced() -> None:
     assert first == second != third
     children.close()
     assert not psutil.pid_exists(third)
+
+
+async def test_an_answer_is_cut_off_while_it_is_read() -> None:
+    children = pool()
+    assert len((await children.call({"do": "talk", "bytes": MOST_OUTPUT_BYTES}))["text"]) == MOST_OUTPUT_BYTES
+    with pytest.raises(StepError, match="larger than 16 MB"):
+        await children.call({"do": "talk", "bytes": 2 * MOST_OUTPUT_BYTES})
+    assert (await children.call({"do": "who"}))["pid"]
+    children.close()
 
 
 async def test_errors_come_back_as_what_they_are() -> None:

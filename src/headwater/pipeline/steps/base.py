@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict
 from headwater.errors import HeadwaterError
 from headwater.fetch.client import Fetcher
 
+MOST_OUTPUT_BYTES = 16_000_000
+
 
 class StepConfig(BaseModel):
     """The keys a step's config may have: none, unless a step type extends it. Secrets are marked as in a source's."""
@@ -32,6 +34,10 @@ class StepError(HeadwaterError):
 class PassingStepError(StepError):
     passing = True
     retry_after_seconds: float | None = None  # the other side's own word on when
+
+
+def too_large() -> StepError:
+    return StepError("its output is larger than {most} MB", most=MOST_OUTPUT_BYTES // 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from typing import IO, Any
 import orjson
 
 from headwater.pipeline.child import adopt_orphans, kill_descendants
-from headwater.pipeline.steps.base import PassingStepError, StepError
+from headwater.pipeline.steps.base import MOST_OUTPUT_BYTES, PassingStepError, StepError, too_large
 
+_AROUND_BYTES = 65_536  # of an answer, beside the output
 _MOST_AT_ONCE = 64  # threads that wait for children; the engine's own limits are far lower
 
 
@@ -52,13 +53,19 @@ class ChildPool:
             raise
         if answer is None:
             child.kill()
-            raise PassingStepError(
-                "the process that ran {module} died (status {status})",
-                module=self._module.rpartition(".")[2],
-                status=child.status(),
-            )
+            raise self._died(child)
+        if not answer.endswith(b"\n"):  # there is more of it, or it died in the midst of it
+            child.kill()
+            raise too_large() if len(answer) > MOST_OUTPUT_BYTES else self._died(child)
         self._give(child)
         return _read_answer(answer)
+
+    def _died(self, child: "_Child") -> StepError:
+        return PassingStepError(
+            "the process that ran {module} died (status {status})",
+            module=self._module.rpartition(".")[2],
+            status=child.status(),
+        )
 
     def close(self) -> None:
         with self._lock:
@@ -102,7 +109,7 @@ class _Child:
         try:
             task_in.write(line)
             task_in.flush()
-            return answer_out.readline() or None
+            return answer_out.readline(MOST_OUTPUT_BYTES + _AROUND_BYTES) or None
         except (OSError, ValueError):
             return None
 

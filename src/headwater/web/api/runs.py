@@ -6,10 +6,9 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
-from headwater.collectors.base import shown_config
+from headwater.pipeline.showing import run_values
 from headwater.store.runs import Status
 from headwater.store.starting import (
-    Run,
     RunQuery,
     cancel,
     find_item_ids,
@@ -169,7 +168,7 @@ async def list_(
         list_runs, wanted, limit=limit + 1, before_id=place[0] if place else None
     )
     page, following = split_page(found, limit, lambda run: (run.id,))
-    return RunPage(runs=[RunEntry(**_values(run)) for run in page], next=following)
+    return RunPage(runs=[RunEntry(**run_values(run)) for run in page], next=following)
 
 
 @router.post(
@@ -187,7 +186,7 @@ async def start(context: InContext, wanted: Start) -> Started:
 @router.get("/{run_id}", dependencies=[needs("read")], responses=problem_responses(404), summary="One run")
 async def one(context: InContext, run_id: RunId) -> WholeRun:
     """A run with its steps, their outputs and errors."""
-    return _whole(await context.store.read(get_run, run_id))
+    return WholeRun(**run_values(await context.store.read(get_run, run_id)))
 
 
 @router.post(
@@ -200,7 +199,7 @@ async def one(context: InContext, run_id: RunId) -> WholeRun:
 async def rerun_(context: InContext, run_id: RunId, again: Again) -> WholeRun:
     """Run a run's steps again from one of them on; the outputs of those before are kept."""
     await context.store.write(rerun, run_id, again.from_step, context.clock())
-    return _whole(await context.store.read(get_run, run_id))
+    return WholeRun(**run_values(await context.store.read(get_run, run_id)))
 
 
 @router.post(
@@ -213,7 +212,7 @@ async def rerun_(context: InContext, run_id: RunId, again: Again) -> WholeRun:
 async def retry_(context: InContext, run_id: RunId) -> WholeRun:
     """Let a run that failed or was cancelled go on with the step it ended in."""
     await context.store.write(retry, run_id, context.clock())
-    return _whole(await context.store.read(get_run, run_id))
+    return WholeRun(**run_values(await context.store.read(get_run, run_id)))
 
 
 @router.post(
@@ -226,7 +225,7 @@ async def retry_(context: InContext, run_id: RunId) -> WholeRun:
 async def cancel_(context: InContext, run_id: RunId) -> WholeRun:
     """End a run: at once, or as soon as its worker has stopped the step that is running."""
     await context.store.write(cancel, run_id, context.clock())
-    return _whole(await context.store.read(get_run, run_id))
+    return WholeRun(**run_values(await context.store.read(get_run, run_id)))
 
 
 def _start(connection: Connection, wanted: Start, now: float) -> list[int]:
@@ -235,44 +234,3 @@ def _start(connection: Connection, wanted: Start, now: float) -> list[int]:
     return start_runs(
         connection, template, items, now, runtime_config=wanted.runtime_config, forced=wanted.force
     )
-
-
-def _whole(run: Run) -> WholeRun:
-    return WholeRun(
-        **_values(run),
-        steps=[
-            RunStepEntry(
-                step_index=step.index,
-                step_type=step.step_type,
-                is_critical=step.is_critical,
-                status=step.status,
-                attempts=step.attempts,
-                output_data=step.output,
-                error_message=step.error_message,
-                started_at=step.started_at,
-                completed_at=step.completed_at,
-            )
-            for step in run.steps
-        ],
-    )
-
-
-def _values(run: Run) -> dict[str, Any]:
-    return {
-        "id": run.id,
-        "status": run.status,
-        "template_id": run.template_id,
-        "template_name": run.template_name,
-        "item_id": run.item_id,
-        "item_version": run.item_version,
-        "item_title": run.item_title,
-        "trigger": run.trigger,
-        "current_step_index": run.current_step_index,
-        "next_step_type": run.next_step_type,
-        "runtime_config": shown_config(run.runtime_config),
-        "error_message": run.error_message,
-        "created_at": run.created_at,
-        "started_at": run.started_at,
-        "completed_at": run.completed_at,
-        "due_at": run.due_at,
-    }
