@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, func, select
 from headwater.errors import NotFoundError
 from headwater.model import Item
 from headwater.records import dataclass
-from headwater.store.bulk import insert_rows, select_by, storable, update_rows
+from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
 from headwater.store.positions import last_settled_position, take_positions
 from headwater.store.search import index_again
 from headwater.store.selection import EVERYTHING, Selection, conditions
@@ -116,13 +116,13 @@ def recent_times(connection: Connection, source_id: int, limit: int) -> list[flo
     """When the newest dated items of a source were published, oldest first."""
     if limit <= 0:
         return []
-    query = (
-        select(items.c.published_at)
-        .where(items.c.source_id == source_id, items.c.published_at.is_not(None))
-        .order_by(items.c.item_at.desc())
-        .limit(limit)
+    mark = "?" if is_sqlite(connection) else "%s"
+    rows = connection.exec_driver_sql(
+        f"SELECT published_at FROM items WHERE source_id = {mark} AND published_at IS NOT NULL"
+        f" ORDER BY item_at DESC LIMIT {mark}",
+        (source_id, limit),
     )
-    return sorted(connection.execute(query).scalars())
+    return sorted(row[0] for row in rows)
 
 
 def publication_times(connection: Connection) -> dict[str, list[float]]:

@@ -256,7 +256,7 @@ Index(
     sqlite_where=text("status = 'ANALYZED'"),
     postgresql_where=text("status = 'ANALYZED'"),
 )
-Index("ix_items_source_item_at", items.c.source_id, items.c.item_at)
+Index("ix_items_source_times", items.c.source_id, items.c.item_at, items.c.published_at)
 
 item_versions = Table(
     "item_versions",
