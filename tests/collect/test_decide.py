@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.collect.decide import Decision, candidates, decide, item_time, look_up
+from headwater.collect.decide import Decision, candidates, decide, item_time, likenesses_of_strangers
 from headwater.model import Item
 from headwater.store.items import Known
 from tests.clock import NOON
@@ -27,7 +27,8 @@ class Memory:
 
     def visit(self, items: list[Item], now: float = NOON) -> Decision:
         found = candidates(tuple(items), now)
-        looked_up = look_up(found, self.of)
+        looked_up = self.of([candidate.id_key for candidate in found])
+        looked_up |= self.of(likenesses_of_strangers(found, looked_up))
         decision = decide(found, looked_up, now=now, has_history=bool(self.known))
         assert decision == decide(found, self.known, now=now, has_history=bool(self.known))
         for change in decision.changes:
@@ -204,14 +205,7 @@ def test_likenesses_are_looked_up_of_those_whose_ids_are_unknown() -> None:
     found = candidates(
         (POST, replace(POST, external_id="long", content=TEXT), Item("undated", title="x")), NOON
     )
-    asked: list[list[bytes]] = []
-
-    def known(keys: list[bytes]) -> dict[bytes, Known]:
-        asked.append(keys)
-        return {found[0].id_key: Known(b"it", b"content")} if len(asked) == 1 else {}
-
-    look_up(found, known)
-    assert asked == [[candidate.id_key for candidate in found], [*found[1].likenesses]]
+    assert likenesses_of_strangers(found, {found[0].id_key}) == [*found[1].likenesses]
     assert len(found[1].likenesses) == 2
     assert not found[2].likenesses, "an undated item with no text has no likeness"
 

@@ -7,7 +7,7 @@ still there under its own. Identity errs on the side of a second copy, never of 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from struct import Struct
@@ -103,16 +103,11 @@ def _address_key(url: str) -> bytes:
     return _hash(_ADDRESS, _without_scheme(url))
 
 
-def look_up(found: list[Candidate], known: Callable[[list[bytes]], dict[bytes, Known]]) -> dict[bytes, Known]:
-    """Everything `decide` asks about, by way of `known`. Who is known by its id, as most are, needs no likeness."""
-    memories = known([candidate.id_key for candidate in found])
-    likenesses = [
-        likeness
-        for candidate in found
-        if candidate.id_key not in memories
-        for likeness in candidate.likenesses
+def likenesses_of_strangers(found: list[Candidate], known: Container[bytes]) -> list[bytes]:
+    """By what else to look for those whose ids are not known."""
+    return [
+        likeness for candidate in found if candidate.id_key not in known for likeness in candidate.likenesses
     ]
-    return memories | known(likenesses) if likenesses else memories
 
 
 def decide(

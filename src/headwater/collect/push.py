@@ -18,8 +18,9 @@ from urllib.parse import urlencode
 
 from sqlalchemy import Connection
 
-from headwater.collect.decide import Candidate, candidates, is_outdated, look_up
+from headwater.collect.decide import Candidate, candidates, is_outdated
 from headwater.collect.planning import Planner
+from headwater.collect.recall import recall
 from headwater.collect.visit import successful_settlement
 from headwater.collectors.base import Harvest
 from headwater.collectors.feed import parse_feed
@@ -29,7 +30,7 @@ from headwater.fetch.message import Request
 from headwater.formats.feed import to_item
 from headwater.model import Source
 from headwater.store.database import Store
-from headwater.store.items import Known, earlier_contents, known_keys, recent_times
+from headwater.store.items import Known, earlier_contents, recent_times
 from headwater.store.push import (
     Subscription,
     change_subscription,
@@ -278,7 +279,7 @@ def _store_push(
     if not claimed:
         return False
     source = claimed[0]
-    known = look_up(found, lambda keys: known_keys(connection, source.id, keys))
+    known = recall(connection, {source.id: found})[source.id]
     current = _without_outdated(connection, source.id, found, known)
     settle(connection, [_pushed_settlement(connection, source, harvest, current, known, planner, now)])
     count_push(connection, source.id, now)

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from headwater import __version__
 from headwater.collect.outage import Weather
 from headwater.collect.planning import Planner
+from headwater.collect.recall import Recall
 from headwater.collect.steering import read_price
 from headwater.collectors.types import find_type, intervals_by_type
 from headwater.config import Settings
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     store: Store
+    recall: Recall
     fetcher: Fetcher
     planner: Planner
     weather: Weather
@@ -52,6 +54,7 @@ async def read_surroundings(
         await store.read(clock.measure)
     return Surroundings(
         store=store,
+        recall=Recall(store),
         fetcher=fetcher,
         planner=await read_planner(store, settings, rng),
         weather=weather or Weather(),

@@ -14,9 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection
-
-from headwater.collect.decide import Candidate, by_address, candidates, decide, id_key, look_up
+from headwater.collect.decide import Candidate, by_address, candidates, decide, id_key
 from headwater.collect.lanes import host_of
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
@@ -35,7 +33,7 @@ from headwater.collectors.types import collector_of
 from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, Text, VisitError
 from headwater.model import NO_HINTS, NO_METADATA, Observation, Source, SourceMetadata, Visit
 from headwater.store.database import Store
-from headwater.store.items import Known, known_keys, recent_times
+from headwater.store.items import Known, known_keys
 from headwater.store.memory import read_memory
 from headwater.store.push import read_subscription
 from headwater.store.queue import Settlement
@@ -124,7 +122,7 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
     else:
         asked = found
     if wanted or asked:
-        known, history = await world.store.read(_look_up, source.id, asked, wanted)
+        known, history = await world.recall.ask(source.id, asked, wanted)
     if known:
         found = asked
     world.weather.record(host_of(source.url), now, None)
@@ -133,13 +131,6 @@ async def _succeeded(source: Source, harvest: Harvest, world: Surroundings, star
         subscription = await world.store.read(read_subscription, source.id)
         settlement = heed_push(settlement, harvest, subscription, now)
     return settlement
-
-
-def _look_up(
-    connection: Connection, source_id: int, found: list[Candidate], history: int
-) -> tuple[dict[bytes, Known], list[float]]:
-    known = look_up(found, lambda keys: known_keys(connection, source_id, keys))
-    return known, recent_times(connection, source_id, history) if history else []
 
 
 def successful_settlement(

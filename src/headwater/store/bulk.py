@@ -57,6 +57,37 @@ def update_rows(
             )
 
 
+def select_rows(
+    connection: Connection,
+    table: Table,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[Any, ...]],
+) -> list[Any]:
+    """`keys` and `columns` of the rows whose keys are among `rows`, each in the order of `keys`."""
+    found: list[Any] = []
+    size = VALUES // len(keys)
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        if is_sqlite(connection):
+            values: tuple[Any, ...] = tuple(value for row in part for value in row)
+            marks = ",".join([f"({','.join('?' * len(keys))})"] * len(part))
+            wanted = f"(VALUES {marks})"
+            names = [f"column{number}" for number in range(1, len(keys) + 1)]
+        else:
+            values = _arrays(table, keys, part)
+            wanted = f"unnest({_array_marks(table, keys)})"
+            names = [f"k_{name}" for name in keys]
+        alias = "w" if is_sqlite(connection) else f"w ({', '.join(names)})"
+        matching = " AND ".join(f"t.{name} = w.{key}" for name, key in zip(keys, names, strict=True))
+        found += connection.exec_driver_sql(
+            f"SELECT {', '.join(f't.{name}' for name in keys + columns)}"
+            f" FROM {wanted} AS {alias} JOIN {table.name} AS t ON {matching}",
+            values,
+        )
+    return found
+
+
 def select_by(
     connection: Connection, sql: str, values: Iterable[Any], array_type: str, *more: Any
 ) -> list[Any]:

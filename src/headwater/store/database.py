@@ -7,6 +7,7 @@ code; there is no second set of them. Nothing here knows what is stored.
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from headwater.config import without_password
 from headwater.errors import StoreError
@@ -25,6 +27,7 @@ T = TypeVar("T")
 
 SQLITE_BUSY_SECONDS = 5.0  # beyond that, whoever can wait tries again
 POSTGRES_THREADS = 8
+PING_AFTER_SECONDS = 1.0  # of rest, in which the server may have gone away
 
 
 class Store:
@@ -186,9 +189,22 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def _postgres_engine(url: URL) -> Engine:
-    return create_engine(
-        url, hide_parameters=True, pool_size=POSTGRES_THREADS, max_overflow=4, pool_pre_ping=True
-    )
+    engine = create_engine(url, hide_parameters=True, pool_size=POSTGRES_THREADS, max_overflow=4)
+
+    @event.listens_for(engine, "checkin")
+    def note(connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["idle_since"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def ping(connection: Any, record: ConnectionPoolEntry, proxy: object) -> None:
+        # One that has just been used is there: asking it every time is a fifth of what a small read costs.
+        if time.monotonic() - record.info.get("idle_since", time.monotonic()) > PING_AFTER_SECONDS:
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error:
+                raise DisconnectionError from None  # the pool takes another one
+
+    return engine
 
 
 # Connection lost, deadlock or serialisation, no resources, shutting down, and read-only after a failover.

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, func, select
 from headwater.errors import NotFoundError
 from headwater.model import Item
 from headwater.records import dataclass
-from headwater.store.bulk import insert_rows, is_sqlite, select_by, storable, update_rows
+from headwater.store.bulk import insert_rows, is_sqlite, select_by, select_rows, storable, update_rows
 from headwater.store.positions import last_settled_position, take_positions
 from headwater.store.search import index_again
 from headwater.store.selection import EVERYTHING, Selection, conditions
@@ -72,16 +72,24 @@ class StoredItem:
 
 def known_keys(connection: Connection, source_id: int, keys: Iterable[bytes]) -> dict[bytes, Known]:
     """Which of `keys` this source has shown before."""
-    return {
-        bytes(key): Known(bytes(item_key), bytes(content))
-        for key, item_key, content in select_by(
-            connection,
-            "SELECT id_hash, item_hash, content_hash FROM seen_ids WHERE source_id = ? AND id_hash {values}",
-            keys,
-            "bytea",
-            source_id,
-        )
-    }
+    return known_keys_of(connection, {source_id: keys})[source_id]
+
+
+def known_keys_of(
+    connection: Connection, keys: Mapping[int, Iterable[bytes]]
+) -> dict[int, dict[bytes, Known]]:
+    """Which keys sources have shown before, by source."""
+    known: dict[int, dict[bytes, Known]] = {source_id: {} for source_id in keys}
+    rows = select_rows(
+        connection,
+        seen_ids,
+        ("source_id", "id_hash"),
+        ("item_hash", "content_hash"),
+        [(source_id, key) for source_id, some in keys.items() for key in some],
+    )
+    for source_id, key, item_key, content in rows:
+        known[source_id][bytes(key)] = Known(bytes(item_key), bytes(content))
+    return known
 
 
 def earlier_contents(

@@ -1,0 +1,85 @@
+"""What the database knows of what visits have found, asked for several visits in one read.
+
+A visit that found something needs one small answer. Each by itself would cost a thread and a transaction, which is
+more than the answer; so who comes while others are being answered waits for the next read, together with all who do.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from headwater.collect.decide import Candidate, likenesses_of_strangers
+from headwater.store.database import Store
+from headwater.store.items import Known, known_keys_of, recent_times
+
+READS_AT_ONCE = 2
+MOST_TOGETHER = 50
+
+Answer = tuple[dict[bytes, Known], list[float]]
+
+
+@dataclass(slots=True)
+class _Question:
+    source_id: int
+    found: list[Candidate]
+    history: int
+    answer: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Recall:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: list[_Question] = []
+        self._reading: set[asyncio.Task[None]] = set()
+
+    async def ask(self, source_id: int, found: list[Candidate], history: int) -> Answer:
+        """What is known of `found`, and so many of the source's newest publication times. StoreError passes through."""
+        question = _Question(source_id, found, history)
+        self._waiting.append(question)
+        if len(self._reading) < READS_AT_ONCE:
+            task = asyncio.create_task(self._read())
+            self._reading.add(task)
+            task.add_done_callback(self._reading.discard)
+        return await question.answer
+
+    async def _read(self) -> None:
+        while self._waiting:
+            group, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+            try:
+                answers = await self._store.read(_answer, group)
+            except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must hear of it
+                for question in group:
+                    if not question.answer.done():
+                        question.answer.set_exception(error)
+                continue
+            for question, answer in zip(group, answers, strict=True):
+                if not question.answer.done():  # its visit may have been cut off meanwhile
+                    question.answer.set_result(answer)
+
+
+def _answer(connection: Connection, questions: list[_Question]) -> list[Answer]:
+    known = recall(connection, {question.source_id: question.found for question in questions})
+    return [
+        (
+            known[question.source_id],
+            recent_times(connection, question.source_id, question.history),
+        )
+        for question in questions
+    ]
+
+
+def recall(connection: Connection, found: Mapping[int, list[Candidate]]) -> dict[int, dict[bytes, Known]]:
+    """What is known of what was found, by source. Who is known by its id, as most are, is not looked up by likeness."""
+    known = known_keys_of(
+        connection, {source_id: [each.id_key for each in some] for source_id, some in found.items()}
+    )
+    strangers = {
+        source_id: keys
+        for source_id, some in found.items()
+        if (keys := likenesses_of_strangers(some, known[source_id]))
+    }
+    for source_id, more in known_keys_of(connection, strangers).items():
+        known[source_id] |= more
+    return known

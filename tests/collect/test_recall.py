@@ -1,0 +1,106 @@
+"""Visits that have found something share a read of the database, and each gets its own answer."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headwater.collect.decide import Candidate, candidates
+from headwater.collect.recall import READS_AT_ONCE, Recall
+from headwater.errors import StoreError
+from headwater.model import Item
+from headwater.store.database import Store
+from headwater.store.items import ItemChange, write_items
+from headwater.store.sources import add_source
+from tests.clock import NOON
+
+
+def some(*names: str) -> list[Candidate]:
+    return candidates(tuple(Item(name, title=name, published_at=NOON - 60) for name in names), NOON)
+
+
+def remember(store: Store, number: int, *names: str) -> int:
+    with store.writing() as connection:
+        source = add_source(
+            connection, name=str(number), type="rss.feed", url=f"https://{number}.example/", now=NOON
+        )
+        changes = tuple(
+            ItemChange(
+                "new", each.item, each.id_key, each.id_key, each.likenesses, each.content_hash, NOON - 60
+            )
+            for each in some(*names)
+        )
+        write_items(connection, [(source.id, changes, NOON)])
+    return source.id
+
+
+class Slow:
+    """A store whose reads are counted, and wait to be let go."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.reads = 0
+        self.go = asyncio.Event()
+
+    async def read(self, work: Callable[..., Any], *args: Any) -> Any:
+        self.reads += 1
+        await self.go.wait()
+        return await self._store.read(work, *args)
+
+
+async def test_each_is_told_of_its_own_and_they_share_reads(store: Store) -> None:
+    ids = [remember(store, number, "a", f"only{number}") for number in range(12)]
+    slow = Slow(store)
+    recall = Recall(slow)  # type: ignore[arg-type]
+    asked = [
+        asyncio.create_task(recall.ask(source_id, some("a", f"only{number}", "new"), number % 2))
+        for number, source_id in enumerate(ids)
+    ]
+    await asyncio.sleep(0.01)
+    asked[5].cancel()
+    slow.go.set()
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    for number, answer in enumerate(answers):
+        if number == 5:
+            assert isinstance(answer, asyncio.CancelledError)
+            continue
+        assert not isinstance(answer, BaseException)
+        known, history = answer
+        assert {
+            each.item.external_id for each in some("a", f"only{number}", "new") if each.id_key in known
+        } == {
+            "a",
+            f"only{number}",
+        }
+        assert history == [NOON - 60] * (number % 2)
+    assert slow.reads <= READS_AT_ONCE + 2
+
+
+async def test_who_has_another_id_is_known_by_its_likeness(store: Store) -> None:
+    text = "a text that is long enough to tell one item from another " * 3
+    old = candidates((Item("old", title="t", content=text, published_at=NOON - 60),), NOON)
+    new = candidates((Item("new", title="t", content=text, published_at=NOON - 60),), NOON)
+    source_id = remember(store, 1)
+    with store.writing() as connection:
+        each = old[0]
+        change = ItemChange(
+            "new", each.item, each.id_key, each.id_key, each.likenesses, each.content_hash, NOON - 60
+        )
+        write_items(connection, [(source_id, (change,), NOON)])
+    known, _ = await Recall(store).ask(source_id, new, 0)
+    assert {memory.item_key for memory in known.values()} == {old[0].id_key}
+
+
+async def test_a_database_that_is_away_is_told_to_all_who_wait(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*arguments: Any) -> None:
+        raise StoreError("away")
+
+    monkeypatch.setattr(store, "read", fail)
+    recall = Recall(store)
+    answers = await asyncio.gather(
+        *(recall.ask(number, some("a"), 0) for number in range(5)), return_exceptions=True
+    )
+    assert [type(answer) for answer in answers] == [StoreError] * 5
