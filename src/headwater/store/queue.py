@@ -178,29 +178,31 @@ def list_due(connection: Connection, now: float, limit: int | None = None) -> li
     ]
 
 
-_HOT = (
+_USUAL = (  # what every visit changes
+    "next_fetch_at",
+    "plan_reason",
+    "policy_state",
+    "last_fetched_at",
+    "last_entry_at",
+    "fetch_count",
+    "hit_count",
+    "due_at",
+    "refresh_requested_at",
+    "lease_until",
+    "updated_at",
+)
+_UNUSUAL = (  # what few change; several are in indexes, which an UPDATE writes anew whatever the values are
     "etag",
     "last_modified",
     "body_hash",
     "moved_to",
     "moved_count",
-    "next_fetch_at",
-    "plan_reason",
-    "policy_state",
     "status",
     "is_active",
-    "last_fetched_at",
-    "last_entry_at",
-    "fetch_count",
-    "hit_count",
     "fetch_error_count",
     "consecutive_failures",
     "last_error",
     "last_error_kind",
-    "due_at",
-    "refresh_requested_at",
-    "lease_until",
-    "updated_at",
 )
 _COLD = ("hints", "title", "description", "site_url", "language", "icon_url")
 _RECORD = (
@@ -231,7 +233,15 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
     valid = [settlement for settlement in settlements if settlement.lease in held]
     write_items(connection, [(s.before.id, s.changes, s.visit.finished_at) for s in valid])
     start_for_visits(connection, (_pipeline_row(s) for s in valid if s.before.pipeline_template_id))
-    update_rows(connection, sources, ("id",), _HOT, [_hot_row(s, held[s.lease]) for s in valid])
+    usual, unusual = [], []
+    for settlement in valid:
+        row, news = _usual_row(settlement, held[settlement.lease]), _unusual_row(settlement.after)
+        if news == _unusual_row(settlement.before):
+            usual.append((*row, settlement.after.id))
+        else:
+            unusual.append((*row, *news, settlement.after.id))
+    update_rows(connection, sources, ("id",), _USUAL, usual)
+    update_rows(connection, sources, ("id",), _USUAL + _UNUSUAL, unusual)
     update_rows(
         connection,
         sources,
@@ -242,7 +252,7 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
     for settlement in valid:
         if settlement.after.url != settlement.before.url:
             move_source(connection, settlement.after)
-    write_stats(connection, [s.after for s in valid])
+    write_stats(connection, [(s.after, s.before.stats) for s in valid])
     write_memories(connection, [(s.before.id, s.memory) for s in valid if s.memory is not None])
     write_subscription_changes(
         connection, [(s.before.id, s.push, s.visit.finished_at) for s in valid if s.push is not None]
@@ -302,7 +312,7 @@ def _settled_before(connection: Connection, leases: Sequence[tuple[int, int]]) -
     return {(source_id, lease_no) for source_id, lease_no in rows} & set(leases)
 
 
-def _hot_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
+def _usual_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
     after = settlement.after
     requested_at = held.refresh_requested_at
     if requested_at is not None and requested_at <= settlement.visit.started_at and not settlement.pushed:
@@ -315,29 +325,34 @@ def _hot_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
         requested_at=requested_at,
     )
     return (
-        after.validators.etag,
-        after.validators.last_modified,
-        after.validators.body_hash,
-        after.moved_to,
-        after.moved_count,
         after.next_fetch_at,
         orjson.dumps(after.plan_reason).decode(),
         after.policy_state,
-        after.status,
-        after.is_active,
         after.last_fetched_at,
         after.last_entry_at,
         after.fetch_count,
         after.hit_count,
-        after.fetch_error_count,
-        after.consecutive_failures,
-        storable(after.last_error),
-        after.last_error_kind,
         due_at,
         requested_at,
         None,
         settlement.visit.finished_at,
-        after.id,
+    )
+
+
+def _unusual_row(source: Source) -> tuple[Any, ...]:
+    validators = source.validators
+    return (
+        validators.etag,
+        validators.last_modified,
+        validators.body_hash,
+        source.moved_to,
+        source.moved_count,
+        source.status,
+        source.is_active,
+        source.fetch_error_count,
+        source.consecutive_failures,
+        storable(source.last_error),
+        source.last_error_kind,
     )
 
 

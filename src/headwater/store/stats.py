@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from headwater.model import Source, SourceStats
-from headwater.store.bulk import insert_rows, select_by, storable
+from headwater.store.bulk import insert_rows, select_by, storable, update_rows
 from headwater.store.tables import source_stats
 
 _STATS = tuple(field.name for field in fields(SourceStats))
@@ -34,17 +34,25 @@ def _stats_from(values: Sequence[Any]) -> SourceStats:
     return SourceStats(*[_DEFAULTS[place] if value is None else value for place, value in enumerate(values)])
 
 
-def write_stats(connection: Connection, sources: Sequence[Source]) -> None:
-    """Store the statistics that the sources carry."""
-    insert_rows(
-        connection,
-        source_stats,
-        _COLUMNS,
-        [_row(source, source.stats) for source in sources if source.stats is not None],
-        _ON_CONFLICT,
-    )
+def write_stats(connection: Connection, sources: Sequence[tuple[Source, SourceStats | None]]) -> None:
+    """Store the statistics that the sources carry, each given with what is stored of them, if anything is."""
+    usual, unusual = [], []
+    for source, before in sources:
+        stats = source.stats
+        if stats is None:
+            continue
+        if before is not None and _others(before) == _others(stats):
+            usual.append((*_usual(stats), str(source.id)))
+        else:
+            unusual.append(_row(source, stats))
+    update_rows(connection, source_stats, ("source_id",), _USUAL, usual)
+    insert_rows(connection, source_stats, _COLUMNS, unusual, _ON_CONFLICT)
 
 
+# What every check changes. Of the rest some is in indexes, which an UPDATE writes anew whatever the values are.
+_USUAL = ("next_due_at", "last_check_at", "check_count", "updated_at")
+_usual = attrgetter(*_USUAL)
+_others = attrgetter(*(name for name in _STATS if name not in _USUAL))
 _values = attrgetter(*_STATS)
 _LAST_ERROR = _STATS.index("last_error")
 
