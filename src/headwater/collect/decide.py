@@ -255,11 +255,11 @@ def _without_scheme(text: str) -> str:
 
 
 def _hash(label: bytes, *texts: str) -> bytes:
-    parts = [label]
+    whole = label
     for text in texts:
         try:
             encoded = text.encode()
         except UnicodeEncodeError:  # a lone surrogate
             encoded = text.encode("utf-8", "replace")
-        parts += (_pack_length(len(encoded)), encoded)
-    return blake2b(b"".join(parts), digest_size=HASH_BYTES).digest()
+        whole += _pack_length(len(encoded)) + encoded
+    return blake2b(whole, digest_size=HASH_BYTES).digest()

@@ -247,7 +247,9 @@ def unique_persons(persons: Iterable[Person | None]) -> tuple[Person, ...]:
 
 def positive_integer(text: str | None) -> int | None:
     """A count or a size that makes sense; publishers write 0 for "unknown"."""
-    text = (text or "").strip().replace(",", "")
+    if not text:
+        return None
+    text = text.strip().replace(",", "")
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         return None
     return int(text) or None

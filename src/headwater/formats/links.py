@@ -42,7 +42,7 @@ def read_link_header(value: str, base: str | None = None) -> list[tuple[str, str
 
 
 def is_absolute(url: str) -> bool:
-    return _ABSOLUTE.match(url) is not None
+    return url.startswith(("https://", "http://")) or _ABSOLUTE.match(url) is not None
 
 
 def join(base: str | None, url: str | None) -> str | None:
@@ -54,7 +54,7 @@ def join(base: str | None, url: str | None) -> str | None:
         return None
     if "\n" in url or "\t" in url or "\r" in url:
         url = _SPACES.sub("", url)
-    if not base or url.startswith(("https://", "http://")) or is_absolute(url):
+    if not base or is_absolute(url):
         return url
     # By far the most frequent kind, and urljoin is slow.
     if url[0] == "/" and url[1:2] != "/" and "/." not in url and (origin := _origin(base)):

@@ -111,7 +111,10 @@ def entry_image(scope: Scope, children: Children, files: tuple[Enclosure, ...]) 
         text = first_text(inner, "url") if inner else (element.text or "").strip()
         if url := scope.link(element, text) or scope.attribute_link(element, "href", "url"):
             return url
-    return next((file.url for file in files if (file.media_type or "").startswith("image/")), None)
+    for file in files:
+        if (file.media_type or "").startswith("image/"):
+            return file.url
+    return None
 
 
 def _media_image(scope: Scope, children: Children) -> str | None:
