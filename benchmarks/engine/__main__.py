@@ -13,6 +13,7 @@ counts. Exit status 1 when a target is missed.
 import argparse
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -20,12 +21,13 @@ from pathlib import Path
 
 from tests.databases import postgres_server
 
-from benchmarks.engine.contenders import Contender, bare, contender, headwater, reader
+from benchmarks.engine.contenders import Contender, bare, contender, cpu_seconds, headwater, reader
 from benchmarks.engine.databases import new_database, server_clock
 from benchmarks.engine.origin import feed_url, publish, serving
 from benchmarks.engine.scale import CLAIM, claim_costs, fill, peak_memory
 from benchmarks.verdict import Verdict
 from headwater.store.database import Store
+from headwater.store.search import index_all
 
 ITEMS = 20
 FIRST_ROUNDS = 4
@@ -54,6 +56,7 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
         urls = [feed_url(port, number, options.sources) for number in range(options.sources)]
         few = urls[: options.reader_sources]
         contenders: list[tuple[Costs, Contender, Callable[[], float], list[str]]] = []
+        databases: dict[str, str] = {}
 
         def enter(name: str, kind: str, feeds: list[str], *what: object) -> None:
             costs, clock = Costs(name), server_clock(kind, server_url)
@@ -63,8 +66,8 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
         enter("bare aiohttp", "SQLite", urls, bare, warm_up, options.at_once, True)
         enter("bare aiohttp, asyncio's loop", "SQLite", urls, bare, warm_up, options.at_once, False)
         for kind in options.databases:
-            database = stack.enter_context(new_database(kind, directory, server_url))
-            enter(f"headwater, {kind}", kind, urls, headwater, database, warm_up, options.at_once)
+            databases[kind] = stack.enter_context(new_database(kind, directory, server_url))
+            enter(f"headwater, {kind}", kind, urls, headwater, databases[kind], warm_up, options.at_once)
         if few:
             enter("reader", "SQLite", few, reader, str(directory / "reader.db"), warm_up)
 
@@ -84,6 +87,7 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
         for _ in range(options.rounds):
             publish(port)
             visit("10 % changed")
+        indexing = {kind: index_cost(database) for kind, database in databases.items()}
 
     all_costs = {costs.name: costs for costs, *_ in contenders}
     print(
@@ -92,6 +96,9 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
     print(f"  {'':34}" + "".join(f"{phase:>15}" for phase in PHASES))
     for costs in (*all_costs.values(), *(servers[name] for name in all_costs if name.endswith("PostgreSQL"))):
         print(f"  {costs.name:34}" + "".join(f"{costs.of(phase):15.3f}" for phase in PHASES))
+    for kind, seconds in indexing.items():
+        # No part of a visit: it is done by whoever serves or searches.
+        print(f"  {f'(the search index of it all, {kind})':34}{seconds / options.sources * 1000:15.3f}")
     print()
     for kind in options.databases:
         ours = all_costs[f"headwater, {kind}"]
@@ -102,6 +109,14 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
             for phase, least in LEAST_OF_READER.items():
                 ratio = all_costs["reader"].of(phase) / ours.of(phase)
                 verdict.tell(f"{kind}: {phase}, times less than reader's", ratio, "×", least=least)
+
+
+def index_cost(database: str) -> float:
+    """CPU seconds to put everything that is stored into the search index."""
+    with Store.open(database) as store:
+        began = cpu_seconds()
+        index_all(store, time.time())
+        return cpu_seconds() - began
 
 
 def measure_claims(options: argparse.Namespace, server_url: str, directory: Path, verdict: Verdict) -> None:
@@ -143,7 +158,7 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--sources", type=int, default=1000, help="feeds to visit")
     arguments.add_argument(
-        "--reader-sources", type=int, default=150, help="feeds that reader visits; 0: none"
+        "--reader-sources", type=int, default=1000, help="feeds that reader visits; 0: none"
     )
     arguments.add_argument(
         "--rounds", type=int, default=5, help="of every phase but the first; the cheapest counts"
