@@ -28,6 +28,7 @@ MOST_HEAD_BYTES = 262_144
 MOST_LINE_BYTES = 65_536
 MOST_HEADERS = 256
 ENOUGH_WAITING_BYTES = 262_144  # of a body that nobody has read yet; the sender waits then
+LONG_REQUEST_BYTES = 65_536  # beyond which an answer may come while the request is still being sent
 SECOND_ADDRESS_SECONDS = 0.25  # after which another address of a host is tried beside a slow one
 
 _BODILESS = (204, 304)
@@ -129,6 +130,7 @@ class Connection(asyncio.Protocol):
         "_heard_at",
         "_interim",
         "_is_busy",
+        "_is_long",
         "_keep",
         "_loop",
         "_parser",
@@ -157,7 +159,7 @@ class Connection(asyncio.Protocol):
         )
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._is_busy = False
+        self._is_busy = self._is_long = False
         self._paused = False
         self._error: WireError | None = None
         self._begin()
@@ -218,10 +220,8 @@ class Connection(asyncio.Protocol):
     # -- what the parser tells
 
     def on_message_begin(self) -> None:
-        if self._complete:
-            raise ValueError(
-                "an answer to nothing"
-            )  # not even its beginning may be left for the next request
+        if self._complete:  # not even the beginning of another may be left for the next request
+            raise ValueError("an answer to nothing")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head_done:
@@ -262,6 +262,7 @@ class Connection(asyncio.Protocol):
         """Send a request; the head of its answer is there when this comes back. `deadline` is the loop's time."""
         self._begin()
         self._is_busy = True
+        self._is_long = len(request) > LONG_REQUEST_BYTES
         self._read_seconds = read_seconds
         self._deadline = deadline
         self._heard_at = now = self._loop.time()
@@ -299,7 +300,7 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._complete and self._keep and self._error is None and self._is_open():
+        if self._complete and self._keep and not self._is_long and self._error is None and self._is_open():
             if self._paused and self._transport is not None:
                 self._paused = False
                 self._transport.resume_reading()
@@ -315,9 +316,7 @@ class Connection(asyncio.Protocol):
         return True
 
     def _is_open(self) -> bool:
-        """Whether another request can follow: not while the peer still owes the last one a hearing."""
-        transport = self._transport
-        return transport is not None and not transport.is_closing() and not transport.get_write_buffer_size()
+        return self._transport is not None and not self._transport.is_closing()
 
     def take_transport(self) -> asyncio.Transport:
         """The transport, for something else to be spoken on it. This connection is at its end."""
@@ -470,6 +469,8 @@ class Wire:
             raise InsecureError from None
         except RefusedError:
             raise
+        except ValueError:  # TLS cannot even say it: a part of the name is empty or too long
+            raise UnknownHostError from None
         except OSError as error:
             raise UnreachableError(error.strerror or type(error).__name__) from None
 
