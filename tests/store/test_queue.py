@@ -200,13 +200,16 @@ def test_an_address_given_during_a_visit_is_not_taken_for_the_one_visited(store:
         make(connection, "one")
         (source,) = claim(connection)
         change_address(connection, source, "https://edited.example/", NOON)
-        found = {
-            "validators": Validators(etag=b'"old"', last_modified=b"then", body_hash=b"x" * 16),
-            "url": "https://moved.example/",
-            "moved_to": "https://moving.example/",
-            "moved_count": 2,
-        }
-        lease = settle(connection, [done(source, NOON, Plan(NOON + 10), **found)])
+        settlement = done(
+            source,
+            NOON,
+            Plan(NOON + 10),
+            validators=Validators(etag=b'"old"', last_modified=b"then", body_hash=b"x" * 16),
+            url="https://moved.example/",
+            moved_to="https://moving.example/",
+            moved_count=2,
+        )
+        lease = settle(connection, [settlement])
         assert lease == {(source.id, source.lease_no)}
         after = get_source(connection, source.id)
         assert (after.url, after.validators) == ("https://edited.example/", Validators())

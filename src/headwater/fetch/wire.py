@@ -28,6 +28,7 @@ MOST_HEAD_BYTES = 262_144
 MOST_LINE_BYTES = 65_536
 MOST_HEADERS = 256
 ENOUGH_WAITING_BYTES = 262_144  # of a body that nobody has read yet; the sender waits then
+PIECE_COST = 64  # of each of its pieces, were it of one byte
 LONG_REQUEST_BYTES = 65_536  # beyond which an answer may come while the request is still being sent
 SECOND_ADDRESS_SECONDS = 0.25  # after which another address of a host is tried beside a slow one
 
@@ -243,7 +244,7 @@ class Connection(asyncio.Protocol):
             return  # of an interim answer, which has none
         self._barren = 0
         self._chunks.append(data)
-        self._waiting += len(data)
+        self._waiting += len(data) + PIECE_COST
         if self._waiting > ENOUGH_WAITING_BYTES and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
