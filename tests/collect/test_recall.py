@@ -104,3 +104,45 @@ async def test_a_database_that_is_away_is_told_to_all_who_wait(
         *(recall.ask(number, some("a"), 0) for number in range(5)), return_exceptions=True
     )
     assert [type(answer) for answer in answers] == [StoreError] * 5
+
+
+async def test_who_asks_in_the_moment_in_which_the_last_read_ends_is_answered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = 0
+    go = asyncio.Event()
+
+    async def answer(_work: object, group: list[object]) -> list[object]:
+        nonlocal begun
+        begun += 1
+        await go.wait()
+        return [({}, [])] * len(group)
+
+    async def ask_twice() -> None:
+        await recall.ask(1, [], 0)
+        await recall.ask(1, [], 0)  # when those who read are at their end, but not yet known to be
+
+    monkeypatch.setattr(store, "read", answer)
+    recall = Recall(store)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        tasks.create_task(ask_twice())
+        for number in range(1, READS_AT_ONCE + 1):
+            while begun < number:
+                await asyncio.sleep(0)
+            if number < READS_AT_ONCE:
+                tasks.create_task(recall.ask(1 + number, [], 0))
+        go.set()
+
+
+async def test_two_visits_of_one_source_are_each_told_of_their_own(store: Store) -> None:
+    source_id = remember(store, 1, "a", "b")
+    slow = Slow(store)
+    recall = Recall(slow)  # type: ignore[arg-type]
+    busy = [asyncio.create_task(recall.ask(source_id, [], 0)) for _ in range(READS_AT_ONCE)]
+    await asyncio.sleep(0)
+    asked = [asyncio.create_task(recall.ask(source_id, some(name), 0)) for name in ("a", "b")]
+    await asyncio.sleep(0.01)
+    slow.go.set()
+    await asyncio.gather(*busy)
+    for name, (known, _) in zip(("a", "b"), await asyncio.gather(*asked), strict=True):
+        assert some(name)[0].id_key in known

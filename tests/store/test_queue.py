@@ -19,6 +19,7 @@ from headwater.store.queue import (
 )
 from headwater.store.sources import (
     add_source,
+    change_address,
     get_source,
     remove_source,
     request_refresh,
@@ -191,6 +192,29 @@ def test_pausing_during_a_visit_holds_after_it(store: Store) -> None:
         set_schedule_enabled(connection, source.id, False, NOON)
         settle(connection, [done(source, NOON, Plan(NOON + 1))])
         assert claim(connection, NOON + 1000) == []
+
+
+def test_an_address_given_during_a_visit_is_not_taken_for_the_one_visited(store: Store) -> None:
+    """Neither its validators nor where it moved to: the next visit goes to the new address, and asks for all of it."""
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        change_address(connection, source, "https://edited.example/", NOON)
+        settlement = done(
+            source,
+            NOON,
+            Plan(NOON + 10),
+            validators=Validators(etag=b'"old"', last_modified=b"then", body_hash=b"x" * 16),
+            url="https://moved.example/",
+            moved_to="https://moving.example/",
+            moved_count=2,
+        )
+        lease = settle(connection, [settlement])
+        assert lease == {(source.id, source.lease_no)}
+        after = get_source(connection, source.id)
+        assert (after.url, after.validators) == ("https://edited.example/", Validators())
+        assert (after.moved_to, after.moved_count, after.fetch_count) == (None, 0, 1)
+        assert names(claim(connection, NOON + 10)) == ["one"]
 
 
 def test_a_refresh_asked_for_during_a_visit_comes_after_it(store: Store) -> None:

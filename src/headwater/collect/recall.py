@@ -41,10 +41,16 @@ class Recall:
         if len(self._reading) < READS_AT_ONCE:
             task = asyncio.create_task(self._read())
             self._reading.add(task)
-            task.add_done_callback(self._reading.discard)
         return await question.answer
 
     async def _read(self) -> None:
+        try:
+            await self._read_all()
+        finally:
+            # At once, not when the loop gets round to telling that it is done: who asks in between would wait for it.
+            self._reading.remove(asyncio.current_task())  # type: ignore[arg-type]
+
+    async def _read_all(self) -> None:
         while self._waiting:
             group, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
             try:
@@ -60,7 +66,10 @@ class Recall:
 
 
 def _answer(connection: Connection, questions: list[_Question]) -> list[Answer]:
-    known = recall(connection, {question.source_id: question.found for question in questions})
+    found: dict[int, list[Candidate]] = {}
+    for question in questions:  # of one source there may be two, when a visit has outlived its lease
+        found[question.source_id] = found.get(question.source_id, []) + question.found
+    known = recall(connection, found)
     return [
         (
             known[question.source_id],

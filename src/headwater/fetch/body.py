@@ -1,5 +1,7 @@
 """Taking the body of an answer from the network, decoded and within its cap."""
 
+from io import BytesIO
+
 from headwater.errors import FailureKind, FetchError
 from headwater.fetch.decode import TooLargeError, UndecodableError, make_decoder
 from headwater.fetch.wire import Connection
@@ -8,7 +10,7 @@ from headwater.fetch.wire import Connection
 async def read_body(answer: Connection, encoding: str | None, limit: int, shown: str) -> bytes:
     """The decoded body. It does not grow past the cap, and nor does what is read for it, whatever is sent."""
     try:
-        parts = await _read(answer, encoding, limit)
+        return await _read(answer, encoding, limit)
     except TooLargeError:
         raise FetchError(
             FailureKind.TOO_LARGE,
@@ -25,12 +27,11 @@ async def read_body(answer: Connection, encoding: str | None, limit: int, shown:
             url=shown,
             encoding=str(error),
         ) from None
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _read(answer: Connection, encoding: str | None, limit: int) -> list[bytes]:
+async def _read(answer: Connection, encoding: str | None, limit: int) -> bytes:
     decoder = make_decoder(encoding) if encoding else None
-    parts: list[bytes] = []
+    body = BytesIO()  # a list of parts would cost many times what is in them when they come byte by byte
     size, room = 0, limit
     while chunk := await answer.read():
         size += len(chunk)
@@ -38,11 +39,11 @@ async def _read(answer: Connection, encoding: str | None, limit: int) -> list[by
         if size > limit:
             raise TooLargeError
         if decoder is None:
-            parts.append(chunk)
+            body.write(chunk)
         else:
             for part in decoder.feed(chunk, room):
                 room -= len(part)
-                parts.append(part)
+                body.write(part)
     if decoder is not None:
         decoder.finish()
-    return parts
+    return body.getvalue()

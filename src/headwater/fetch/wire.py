@@ -11,7 +11,6 @@ and a peer that goes on sending instead would be read without end.
 import asyncio
 import socket
 import ssl
-from collections import deque
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -24,11 +23,16 @@ from headwater.fetch.url import Proxy
 
 KEEP_ALIVE_SECONDS = 30.0
 KEPT_HOSTS = 200  # to which idle connections are kept: each costs memory and a file descriptor
-MOST_HEAD_BYTES = 262_144  # real servers send policies of tens of kilobytes in one header; floods are longer
+# Real servers send policies of tens of kilobytes in one header; floods are longer, in a head or after a body.
+MOST_HEAD_BYTES = 262_144
 MOST_LINE_BYTES = 65_536
 MOST_HEADERS = 256
 ENOUGH_WAITING_BYTES = 262_144  # of a body that nobody has read yet; the sender waits then
+PIECE_COST = 64  # of each of its pieces, were it of one byte
+LONG_REQUEST_BYTES = 65_536  # beyond which an answer may come while the request is still being sent
 SECOND_ADDRESS_SECONDS = 0.25  # after which another address of a host is tried beside a slow one
+
+_BODILESS = (204, 304)
 
 Phase = Literal["connect", "read", "total"]
 
@@ -118,7 +122,7 @@ class Connection(asyncio.Protocol):
     """One connection. While a request is under way it is also its answer: `status`, `headers`, `read`, `release`."""
 
     __slots__ = (
-        "_begun",
+        "_barren",
         "_chunks",
         "_complete",
         "_deadline",
@@ -127,6 +131,7 @@ class Connection(asyncio.Protocol):
         "_heard_at",
         "_interim",
         "_is_busy",
+        "_is_long",
         "_keep",
         "_loop",
         "_parser",
@@ -155,7 +160,7 @@ class Connection(asyncio.Protocol):
         )
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._is_busy = False
+        self._is_busy = self._is_long = False
         self._paused = False
         self._error: WireError | None = None
         self._begin()
@@ -165,8 +170,8 @@ class Connection(asyncio.Protocol):
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self.received = 0
-        self._chunks: deque[bytes] = deque()
-        self._waiting = 0
+        self._chunks: list[bytes] = []
+        self._waiting = self._barren = 0
         self._head_done = self._complete = self._keep = self._interim = False
 
     # -- what the transport tells
@@ -176,17 +181,22 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self._is_busy:
-            self.abort()  # nobody has asked: whatever it is, it must not become the next answer
+            self._wire.forget(self)  # nobody has asked: whatever it is, it must not become the next answer
+            self.abort()
             return
         self.received += len(data)
+        self._barren += len(data)
         self._heard_at = self._loop.time()
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
+            if self._complete and self.status in _BODILESS:
+                self._keep = False  # some send one all the same; the answer is none the worse for it
+            else:
+                self._fail(NotHttpError(self._head_done))
+                return
+        if self._barren > MOST_HEAD_BYTES:
             self._fail(NotHttpError(self._head_done))
-            return
-        if not self._head_done and self.received > MOST_HEAD_BYTES:
-            self._fail(NotHttpError(False))
             return
         self._wake()
 
@@ -203,12 +213,16 @@ class Connection(asyncio.Protocol):
 
     def _ends_with_connection(self) -> bool:
         return not any(
-            name.lower() == b"content-length"
-            or (name.lower() == b"transfer-encoding" and b"chunked" in value.lower())
+            name.strip().lower() == b"content-length"  # the parser knows none with spaces before its colon
+            or (name.strip().lower() == b"transfer-encoding" and b"chunked" in value.lower())
             for name, value in self.headers
         )
 
     # -- what the parser tells
+
+    def on_message_begin(self) -> None:
+        if self._complete:  # not even the beginning of another may be left for the next request
+            raise ValueError("an answer to nothing")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head_done:
@@ -218,8 +232,6 @@ class Connection(asyncio.Protocol):
             raise ValueError("too much of a head")
 
     def on_headers_complete(self) -> None:
-        if self._complete:
-            raise ValueError("an answer to nothing")
         status = self._parser.get_status_code()
         if 100 <= status < 200:
             self._interim = True
@@ -228,8 +240,11 @@ class Connection(asyncio.Protocol):
         self._head_done = True
 
     def on_body(self, data: bytes) -> None:
+        if not self._head_done:
+            return  # of an interim answer, which has none
+        self._barren = 0
         self._chunks.append(data)
-        self._waiting += len(data)
+        self._waiting += len(data) + PIECE_COST
         if self._waiting > ENOUGH_WAITING_BYTES and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
@@ -248,6 +263,7 @@ class Connection(asyncio.Protocol):
         """Send a request; the head of its answer is there when this comes back. `deadline` is the loop's time."""
         self._begin()
         self._is_busy = True
+        self._is_long = len(request) > LONG_REQUEST_BYTES
         self._read_seconds = read_seconds
         self._deadline = deadline
         self._heard_at = now = self._loop.time()
@@ -262,20 +278,20 @@ class Connection(asyncio.Protocol):
             raise self._error
 
     async def read(self) -> bytes:
-        """The next of the body, as it came over the wire; nothing at its end."""
+        """All of the body that has come since the last time, as it came over the wire; nothing at its end."""
         while not self._chunks and not self._complete and self._error is None:
             await self._news()
         if self._error is not None:
             raise self._error
         if not self._chunks:
             return b""
-        chunk = self._chunks.popleft()
-        self._waiting -= len(chunk)
-        if self._paused and self._waiting < ENOUGH_WAITING_BYTES and self._transport is not None:
+        chunks, self._chunks = self._chunks, []
+        self._waiting = 0
+        if self._paused and self._transport is not None:
             self._paused = False
             self._heard_at = self._loop.time()
             self._transport.resume_reading()
-        return chunk
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def release(self) -> None:
         """Have done with the answer, read or not. The connection is kept only if all of it has come."""
@@ -285,7 +301,7 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._complete and self._keep and self._error is None and self._is_open():
+        if self._complete and self._keep and not self._is_long and self._error is None and self._is_open():
             if self._paused and self._transport is not None:
                 self._paused = False
                 self._transport.resume_reading()
@@ -293,9 +309,12 @@ class Connection(asyncio.Protocol):
         else:
             self.abort()
 
-    def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
+    def abort(self) -> bool:
+        """End it at once; False when there is nothing to end."""
+        if self._transport is None:
+            return False
+        self._transport.abort()
+        return True
 
     def _is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
@@ -304,6 +323,8 @@ class Connection(asyncio.Protocol):
         """The transport, for something else to be spoken on it. This connection is at its end."""
         if self._timer is not None:
             self._timer.cancel()
+        if self._chunks:
+            raise NotHttpError(True)  # said before anybody spoke to it: it would be lost on whoever comes now
         transport, self._transport = self._transport, None
         if transport is None:
             raise self._error or LostError(True)
@@ -449,6 +470,8 @@ class Wire:
             raise InsecureError from None
         except RefusedError:
             raise
+        except ValueError:  # TLS cannot even say it: a part of the name is empty or too long
+            raise UnknownHostError from None
         except OSError as error:
             raise UnreachableError(error.strerror or type(error).__name__) from None
 
@@ -489,7 +512,8 @@ class Wire:
                 server_hostname=host.rstrip(".") if tls else None,
             )
         except BaseException:
-            opened.close()
+            if not connection.abort():  # then the loop has it no more
+                opened.close()
             raise
         return connection
 
@@ -520,12 +544,14 @@ class Wire:
     async def _secure(self, connection: Connection) -> Connection:
         """Begin TLS on a connection that a proxy has passed through."""
         tunnel = Connection(self, connection.route)
-        transport = await self.loop.start_tls(
-            connection.take_transport(),
-            tunnel,
-            self._tls_context(),
-            server_hostname=connection.route.host.rstrip("."),
-        )
+        passed = connection.take_transport()
+        try:
+            transport = await self.loop.start_tls(
+                passed, tunnel, self._tls_context(), server_hostname=connection.route.host.rstrip(".")
+            )
+        except BaseException:
+            passed.abort()
+            raise
         if transport is None:
             raise InsecureError
         tunnel.connection_made(transport)

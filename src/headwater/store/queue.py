@@ -8,12 +8,13 @@ Nothing here decides anything about a visit: what to write arrives ready-made in
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Select, func, select, update
 
-from headwater.model import Source, Visit
+from headwater.model import Source, Validators, Visit
 from headwater.records import dataclass
 from headwater.store.bulk import insert_rows, is_sqlite, run_by, select_by, storable, update_rows
 from headwater.store.items import ItemChange, write_items
@@ -230,7 +231,9 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
     the answer to an earlier commit was lost, is not written again and counts as settled.
     """
     held = _still_held(connection, [settlement.lease for settlement in settlements])
-    valid = [settlement for settlement in settlements if settlement.lease in held]
+    valid = [
+        s if held[s.lease].url == s.before.url else _elsewhere(s) for s in settlements if s.lease in held
+    ]
     write_items(connection, [(s.before.id, s.changes, s.visit.finished_at) for s in valid])
     start_for_visits(connection, (_pipeline_row(s) for s in valid if s.before.pipeline_template_id))
     usual, unusual = [], []
@@ -264,6 +267,14 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
     return done
 
 
+def _elsewhere(settlement: Settlement) -> Settlement:
+    """What holds of a visit when the user has given its source another address meanwhile: nothing of the old one."""
+    after = replace(
+        settlement.after, url=settlement.before.url, validators=Validators(), moved_to=None, moved_count=0
+    )
+    return replace(settlement, after=after)
+
+
 def _pipeline_row(settlement: Settlement) -> tuple[Any, ...]:
     source, changes = settlement.before, settlement.changes
     new = [change.id_key for change in changes if change.kind == "new"]
@@ -282,6 +293,7 @@ class _Held:
 
     enabled: bool
     refresh_requested_at: float | None
+    url: str
 
 
 def _still_held(connection: Connection, leases: Sequence[tuple[int, int]]) -> dict[tuple[int, int], _Held]:
@@ -289,15 +301,15 @@ def _still_held(connection: Connection, leases: Sequence[tuple[int, int]]) -> di
     mine = set(leases)
     rows = select_by(
         connection,
-        "SELECT id, lease_no, schedule_enabled AND NOT is_deleted, refresh_requested_at"
+        "SELECT id, lease_no, schedule_enabled AND NOT is_deleted, refresh_requested_at, url"
         " FROM sources WHERE id {values} AND lease_until IS NOT NULL ORDER BY id"
         + ("" if is_sqlite(connection) else " FOR UPDATE"),
         sorted({source_id for source_id, _ in leases}),
         "bigint",
     )
     return {
-        (source_id, lease_no): _Held(bool(enabled), refresh_requested_at)
-        for source_id, lease_no, enabled, refresh_requested_at in rows
+        (source_id, lease_no): _Held(bool(enabled), refresh_requested_at, url)
+        for source_id, lease_no, enabled, refresh_requested_at, url in rows
         if (source_id, lease_no) in mine
     }
 
