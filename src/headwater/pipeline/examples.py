@@ -6,13 +6,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A template that works once what it says in capitals is filled in. Name and description are texts for people."""
+    """A template that works once its placeholders are filled in. Name and description are texts for people."""
 
     key: str
     name: str
     description: str
     steps: tuple[dict[str, Any], ...]
 
+
+PLACEHOLDERS = ("YOUR.HOST", "YOUR-MODEL")  # which nobody means, so that a template that has them is refused
 
 EXAMPLES = (
     Example(

@@ -22,14 +22,13 @@ from headwater.store.starting import (
 )
 from headwater.store.templates import get_template, list_templates
 from headwater.web.chart import Span, timeline
-from headwater.web.pages.frame import InAction, InPage, Page
+from headwater.web.pages.frame import InAction, InPage, Number, Page
 
 router = APIRouter()
 
 RUNS_ON_A_PAGE = 50
 SHOWN_OUTPUT_CHARACTERS = 20_000
 STATUSES: tuple[Status, ...] = get_args(Status)
-Number = Annotated[str, Query(pattern=r"^\d{0,18}$")]
 State = Status | Annotated[str, Query(max_length=0)]
 
 
