@@ -88,7 +88,6 @@ PATHS = (
     "/runs/7/live",
     "/outlets",
     "/settings",
-    "/login",
     "/outlets/all.xml",
     "/outlets/all.atom",
     "/outlets/one.json",
