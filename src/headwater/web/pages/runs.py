@@ -160,7 +160,8 @@ def _output(output: dict[str, Any] | None) -> str:
 
 
 def _took(part: Any) -> str | None:
-    """How long a step or a run has taken, to the tenth of a second."""
+    """How long a step or a run has taken."""
     if part.started_at is None or part.completed_at is None:
         return None
-    return f"{part.completed_at - part.started_at:.1f} s"
+    seconds = part.completed_at - part.started_at
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
