@@ -162,14 +162,14 @@ _FILL = (
     """
     INSERT INTO sources (id, name, type, url, url_key, folder, is_deleted, schedule_enabled, last_error_kind,
         last_error, consecutive_failures, due_at, next_fetch_at, last_fetched_at, last_entry_at, plan_reason,
-        fetch_count, hit_count, lease_no, created_at, updated_at, pipeline_template_id)
+        policy_state, fetch_count, hit_count, lease_no, created_at, updated_at, pipeline_template_id)
     SELECT n, 'source ' || n, CASE n % 30 WHEN 0 THEN 'web.sitemap' ELSE 'rss.feed' END, 'https://' || n || '.example/',
         '//' || n || '.example', 'Folder ' || (n % 50), n % 100 = 3, n % 100 <> 2,
         CASE n % 100 WHEN 1 THEN 'timeout' END, CASE n % 100 WHEN 1 THEN 'it took too long' END,
         CASE n % 100 WHEN 1 THEN 2 ELSE 0 END,
         CASE WHEN n % 100 IN (2, 3) THEN NULL ELSE {now} - 60 + n * 7919 % 14400 END,
         {now} - 60 + n * 7919 % 14400, {now} - 14400 + n * 7919 % 14400, {now} - n % 100000,
-        '{{"policy": "interval", "interval": 14400.0}}', 100, 20, 2, {now} - 86400.0 * 90, {now},
+        '{{"policy": "interval", "interval": 14400.0}}', {state}, 100, 20, 2, {now} - 86400.0 * 90, {now},
         CASE n % 20 WHEN 0 THEN 1 END
     FROM ({sources}) AS numbers
     """,
@@ -247,6 +247,7 @@ def fill(store: Store, scale: float, now: float) -> None:
         "source_count": source_count,
         "item_count": item_count,
         "id_hash": "CAST('id ' || n AS BLOB)" if store.is_sqlite else "convert_to('id ' || n, 'UTF8')",
+        "state": "zeroblob(500)" if store.is_sqlite else "decode(repeat('00', 500), 'hex')",
         "sources": numbers(store, source_count),
         "items": numbers(store, item_count),
         "visits": numbers(store, VISITS),

@@ -35,7 +35,7 @@ EXAMPLES = (
     Example(
         "full-text",
         "Full text",
-        "Fetches each item's page, keeps its text, and publishes it to the outlet \"full-text\", which you add first.",
+        'Fetches each item\'s page, keeps its text, and publishes it to the outlet "full-text", which you add first.',
         (
             {"step_type": "enrich_content", "is_critical": False, "config": {}},
             {"step_type": "publish_content", "config": {"target": "outlet", "outlet": "full-text"}},

@@ -113,7 +113,8 @@ sources = Table(
     _column("created_at", Seconds),
     _column("updated_at", Seconds),
 )
-Index("ix_sources_due", sources.c.due_at)
+# The second is for lists, and costs little here, where it is written along; an index of its own would cost every visit.
+Index("ix_sources_due", sources.c.due_at, sources.c.last_fetched_at)
 Index(
     "uq_sources_type_url",
     sources.c.type,
@@ -139,7 +140,6 @@ Index(
 # As the indexes of those that are not deleted have it: SQLite uses them for a query that says it in the same words.
 LIVE = "NOT sources.is_deleted"
 Index("ix_sources_folder", sources.c.folder, sources.c.is_deleted)
-Index("ix_sources_last_fetched_at", sources.c.last_fetched_at)
 Index(
     "ix_sources_template",
     sources.c.pipeline_template_id,

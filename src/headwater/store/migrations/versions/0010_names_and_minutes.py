@@ -55,7 +55,9 @@ def upgrade() -> None:
                 " EXECUTE FUNCTION headwater_name_source()"
             )
     op.drop_index("ix_sources_name", "sources")
-    op.create_index("ix_sources_last_fetched_at", "sources", ["last_fetched_at"])
+    # A place in line is written at every visit anyway; the time beside it comes nearly free.
+    op.drop_index("ix_sources_due", "sources")
+    op.create_index("ix_sources_due", "sources", ["due_at", "last_fetched_at"])
     op.create_table(
         "collection_minutes",
         sa.Column("slot_at", Seconds, nullable=False),
