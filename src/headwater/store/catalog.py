@@ -160,14 +160,25 @@ def _ids_by_name(connection: Connection, last_first: bool, offset: int, limit: i
 
 def _ids_by_last_visit(connection: Connection, sort: Sort, offset: int, limit: int) -> list[int]:
     """Read of those in line from the index of the line, of the few others from their rows."""
-    found: list[tuple[float, int]] = []
-    for those in (_IN_LINE, and_(text(LIVE), ~_IN_LINE)):
-        query = select(sources.c.last_fetched_at, sources.c.id).where(those)
-        query = query.order_by(*_ORDERS[sort], sources.c.id).limit(offset + limit)
-        found += [(row[0] or 0.0, row[1]) for row in connection.execute(query)]
     sign = -1 if sort == "-last" else 1
-    found.sort(key=lambda each: (sign * each[0], each[1]))
-    return [source_id for _, source_id in found[offset : offset + limit]]
+
+    def read(*bound: ColumnElement[bool]) -> list[int]:
+        found: list[tuple[float, int]] = []
+        for those in (_IN_LINE, and_(text(LIVE), ~_IN_LINE)):
+            query = select(sources.c.last_fetched_at, sources.c.id).where(those, *bound)
+            query = query.order_by(*_ORDERS[sort], sources.c.id).limit(offset + limit)
+            found += [(row[0] or 0.0, row[1]) for row in connection.execute(query)]
+        found.sort(key=lambda each: (sign * each[0], each[1]))
+        return [source_id for _, source_id in found[offset : offset + limit]]
+
+    if sort == "-last":  # among those of the newest visits there are enough, most likely
+        started = collection_records.c.started_at
+        newest = select(started).order_by(started.desc()).offset(4 * (offset + limit)).limit(1)
+        if (bound := connection.execute(newest).scalar()) is not None:
+            ids = read(sources.c.last_fetched_at >= bound)
+            if len(ids) == limit:
+                return ids
+    return read()
 
 
 def _ids_by_parts(connection: Connection, of_sort: tuple[_Part, _Part], offset: int, limit: int) -> list[int]:
@@ -218,7 +229,7 @@ def sources_page(
 def count_sources(connection: Connection, wanted: SourceFilter, *, now: float) -> int:
     """How many they are; of what is searched for, not more than MOST_COUNTED and one."""
     if wanted == SourceFilter():
-        return _count(connection, select(source_names.c.source_id))
+        return int(connection.execute(select(func.count()).select_from(source_names)).scalar_one())
     if wanted == SourceFilter(state="ok"):  # nearly all: the others are quicker to count
         others = or_(~sources.c.schedule_enabled, sources.c.consecutive_failures > 0)
         unusual = select(sources.c.id).where(text(LIVE), text(f"({UNUSUAL})"), others)
