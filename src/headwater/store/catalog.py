@@ -159,14 +159,20 @@ def _ids_by_name(connection: Connection, last_first: bool, offset: int, limit: i
 
 
 def _ids_by_last_visit(connection: Connection, sort: Sort, offset: int, limit: int) -> list[int]:
-    """Read of those in line from the index of the line, of the few others from their rows."""
-    sign = -1 if sort == "-last" else 1
+    """SQLite reads of those in line from the index of the line, of the few others from their rows. PostgreSQL has an
+    index of the visited alone.
+    """
+    last, sign = sources.c.last_fetched_at, -1 if sort == "-last" else 1
+    if is_sqlite(connection):
+        groups = [_IN_LINE, and_(text(LIVE), ~_IN_LINE)]
+    else:
+        groups = [and_(text(LIVE), last.is_(None)), and_(text(LIVE), last.is_not(None))]
 
     def read(*bound: ColumnElement[bool]) -> list[int]:
         found: list[tuple[float, int]] = []
-        for those in (_IN_LINE, and_(text(LIVE), ~_IN_LINE)):
-            query = select(sources.c.last_fetched_at, sources.c.id).where(those, *bound)
-            query = query.order_by(*_ORDERS[sort], sources.c.id).limit(offset + limit)
+        for those in groups:
+            query = select(last, sources.c.id).where(those, *bound)
+            query = query.order_by(last if sign > 0 else last.desc(), sources.c.id).limit(offset + limit)
             found += [(row[0] or 0.0, row[1]) for row in connection.execute(query)]
         found.sort(key=lambda each: (sign * each[0], each[1]))
         return [source_id for _, source_id in found[offset : offset + limit]]
@@ -175,7 +181,7 @@ def _ids_by_last_visit(connection: Connection, sort: Sort, offset: int, limit: i
         started = collection_records.c.started_at
         newest = select(started).order_by(started.desc()).offset(4 * (offset + limit)).limit(1)
         if (bound := connection.execute(newest).scalar()) is not None:
-            ids = read(sources.c.last_fetched_at >= bound)
+            ids = read(last >= bound)
             if len(ids) == limit:
                 return ids
     return read()

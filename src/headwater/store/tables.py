@@ -115,6 +115,8 @@ sources = Table(
 )
 # The second is for lists, and costs little here, where it is written along; an index of its own would cost every visit.
 Index("ix_sources_due", sources.c.due_at, sources.c.last_fetched_at)
+# PostgreSQL would look at every row all the same, and writes all indexes at every visit anyway.
+Index("ix_sources_last_fetched_at", sources.c.last_fetched_at).ddl_if(dialect="postgresql")
 Index(
     "uq_sources_type_url",
     sources.c.type,
