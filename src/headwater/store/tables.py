@@ -145,6 +145,7 @@ Index("ix_sources_folder", sources.c.folder, sources.c.is_deleted)
 Index(
     "ix_sources_template",
     sources.c.pipeline_template_id,
+    sources.c.is_deleted,
     sqlite_where=text("pipeline_template_id IS NOT NULL"),
     postgresql_where=text("pipeline_template_id IS NOT NULL"),
 )

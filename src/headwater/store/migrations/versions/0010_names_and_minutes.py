@@ -55,6 +55,15 @@ def upgrade() -> None:
                 " EXECUTE FUNCTION headwater_name_source()"
             )
     op.drop_index("ix_sources_name", "sources")
+    op.drop_index("ix_sources_template", "sources")
+    attached = sa.text("pipeline_template_id IS NOT NULL")
+    op.create_index(
+        "ix_sources_template",
+        "sources",
+        ["pipeline_template_id", "is_deleted"],
+        sqlite_where=attached,
+        postgresql_where=attached,
+    )
     # A place in line is written at every visit anyway; the time beside it comes nearly free.
     op.drop_index("ix_sources_due", "sources")
     op.create_index("ix_sources_due", "sources", ["due_at", "last_fetched_at"])
