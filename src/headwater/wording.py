@@ -6,7 +6,7 @@ from headwater.language import Language, translate
 
 NOTHING = "–"  # where there is no value to show
 
-_EPOCH = datetime(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, which it need not say
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
