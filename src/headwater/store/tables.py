@@ -343,7 +343,7 @@ collection_hours = Table(
 )
 
 collection_minutes = Table(
-    "collection_minutes",  # likewise of each five minutes of the last days
+    "collection_minutes",  # likewise of each minute of the last days
     metadata,
     Column("slot_at", Seconds, primary_key=True),
     Column("status", Text, primary_key=True),

@@ -1,4 +1,4 @@
-"""Sources by name in a table of their own, visits by five minutes, sources by their last visit, answers of 304 counted.
+"""Sources by name in a table of their own, visits by the minute, sources by their last visit, answers of 304 counted.
 
 A source's row changes at every visit, and on PostgreSQL each of its indexes with it; its name hardly ever does. So
 what is found by name is kept apart, by triggers: whoever writes sources, and however, need not know.
