@@ -1,11 +1,12 @@
 """Times in plain words, in either language: the same on the terminal and on the page; and for machines. Pure."""
 
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 
 from headwater.language import Language, translate
 
 NOTHING = "–"  # where there is no value to show
 
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, which it need not say
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -27,4 +28,6 @@ def iso(at: float | None) -> str | None:
     """A time for machines: ISO 8601 in UTC, to the millisecond."""
     if at is None:
         return None
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (_EPOCH + timedelta(seconds=at)).isoformat(
+        "T", "milliseconds"
+    ) + "Z"  # lists have thousands of them

@@ -28,7 +28,7 @@ QUIET = (
 )
 Words = Callable[..., str]
 # What a browser says of a form that was sent back with its mistakes named, and of a page that is not there.
-EXPECTED = re.compile("Failed to load resource: the server responded with a status of (400|404)")
+EXPECTED = re.compile("Failed to load resource: the server responded with a status of (400|401|404)")
 LOCALES: dict[Language, str] = {"en": "en-GB", "zh": "zh-CN"}
 
 

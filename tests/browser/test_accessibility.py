@@ -1,13 +1,14 @@
 """Every page can be used by those who see little or use no mouse, in both colour schemes, and on a phone."""
 
 from collections.abc import Iterator
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page, expect
 
 from headwater.language import Language
-from tests.browser.conftest import opened, running
+from tests.browser.conftest import in_language, opened, running
 from tests.browser.furnished import PAGES, furnish
 
 
@@ -23,22 +24,71 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize(("scheme", "language"), [("light", "en"), ("dark", "zh")])
+Scheme = Literal["light", "dark"]
+in_both = pytest.mark.parametrize(("scheme", "language"), [("light", "en"), ("dark", "zh")])
+
+
+def serious_problems(page: Page, axe: str) -> list[Any]:
+    """What axe finds on the page as it is now."""
+    page.evaluate(axe)  # given by the browser itself: the page's policy lets no script in
+    result = page.evaluate("axe.run({resultTypes: ['violations']})")
+    return [
+        (page.url, each["id"], each["impact"], [node["html"][:200] for node in each["nodes"]][:3])
+        for each in result["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+@in_both
 def test_axe_finds_nothing_serious(
-    chromium: Browser, address: str, axe: str, scheme: Literal["light", "dark"], language: Language
+    chromium: Browser, address: str, axe: str, scheme: Scheme, language: Language
 ) -> None:
     found = []
     with opened(chromium, language, color_scheme=scheme) as page:
         for path in PAGES:
             page.goto(address + path)
-            page.evaluate(axe)  # given by the browser itself: the page's policy lets no script in
-            result = page.evaluate("axe.run({resultTypes: ['violations']})")
-            found += [
-                (path, each["id"], each["impact"], [node["html"][:200] for node in each["nodes"]][:3])
-                for each in result["violations"]
-                if each["impact"] in ("serious", "critical")
-            ]
+            found += serious_problems(page, axe)
     assert found == []
+
+
+@in_both
+def test_axe_finds_nothing_serious_in_what_an_import_reports(
+    chromium: Browser, address: str, axe: str, scheme: Scheme, language: Language, tmp_path: Path
+) -> None:
+    opml = tmp_path / "list.opml"
+    opml.write_text(
+        '<opml version="2.0"><body><outline text="Folder"><outline text="Listed" xmlUrl="https://a.example/f"/>'
+        '<outline text="Known" xmlUrl="https://news.example/"/></outline><outline text="bad" xmlUrl="none"/>'
+        "</body></opml>"
+    )
+    t = in_language(language)
+    with opened(chromium, language, color_scheme=scheme) as page:
+        page.goto(f"{address}/sources")
+        page.locator("input[type=file]").set_input_files(opml)
+        page.get_by_role("button", name=t("Import")).click()
+        expect(page.locator(".badge.bad")).to_have_text(t("rejected"))
+        assert serious_problems(page, axe) == []
+
+
+@in_both
+def test_axe_finds_nothing_serious_at_the_door(
+    chromium: Browser, tmp_path: Path, axe: str, scheme: Scheme, language: Language
+) -> None:
+    t = in_language(language)
+    with (
+        running(tmp_path, "serve", HEADWATER_PASSWORD="a good password") as address,
+        opened(chromium, language, color_scheme=scheme) as page,
+    ):
+        page.goto(f"{address}/sources")
+        expect(page.get_by_role("heading", level=1)).to_have_text(t("Sign in"))
+        assert serious_problems(page, axe) == []
+        page.get_by_label(t("API key or password")).fill("a wrong one")
+        page.get_by_role("button", name=t("Sign in")).click()
+        expect(page.get_by_role("alert")).to_be_visible()
+        assert serious_problems(page, axe) == []
+        page.get_by_label(t("API key or password")).fill("a good password")
+        page.get_by_role("button", name=t("Sign in")).click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text(t("Sources"))
 
 
 def test_no_page_of_a_phone_needs_sideways_scrolling(chromium: Browser, address: str) -> None:

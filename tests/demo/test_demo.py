@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from headwater.config import load_settings
-from headwater.demo.publisher import create_publisher
+from headwater.demo.publisher import HOOK, create_publisher
 from headwater.demo.run import demo_settings, run_demo
 from headwater.demo.sources import DOZEN, WINDOW, DemoSource, many
 from headwater.errors import InputError
@@ -27,6 +27,15 @@ def test_a_dozen_sources_in_all_formats() -> None:
     assert len(DOZEN) == 12
     assert {source.format for source in DOZEN} == {"rss", "atom", "rdf", "json", "sitemap"}
     assert len({source.path for source in many(100)}) == 100
+
+
+def test_the_webhook_shows_what_it_was_sent(clock: FakeClock) -> None:
+    publisher = TestClient(create_publisher(DOZEN, start_at=clock(), clock=clock))
+    assert "Nothing was sent" in publisher.get(HOOK).text
+    assert publisher.post(HOOK, json={"content_item": {"title": "one"}}).status_code == 204
+    shown = publisher.get(HOOK)
+    assert '"title":"one"' in shown.text.replace(": ", ":")
+    assert shown.headers["content-type"].startswith("text/plain"), "nothing in it can run"
 
 
 @pytest.mark.parametrize("source", DOZEN, ids=lambda source: source.slug)
@@ -82,7 +91,7 @@ async def test_the_publisher_goes_when_the_dashboard_cannot_start(
         settings = load_settings(directory=tmp_path, environment=environment)
         with pytest.raises(InputError, match="choose another port"):
             await run_demo(
-                settings, stopping_on_signals=lambda stop: nullcontext(), on_ready=lambda address: None
+                settings, stopping_on_signals=lambda stop: nullcontext(), on_ready=lambda address, hook: None
             )
     assert asyncio.all_tasks() == {asyncio.current_task()}, "nothing goes on publishing"
     assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 import pytest
 
 from headwater.store import catalog
+from headwater.store.bulk import insert_rows
 from headwater.store.catalog import (
     Sort,
     SourceFilter,
@@ -12,7 +13,7 @@ from headwater.store.catalog import (
 )
 from headwater.store.database import Store
 from headwater.store.sources import add_source, change_source, remove_source, restore_source
-from headwater.store.tables import sources
+from headwater.store.tables import collection_records, sources
 from tests.clock import NOON
 
 NAMES = ("beta", "Alpha", "gamma_1", "gamma*2", "gamma[3]", "100 %", "back\\slash", "ünder")
@@ -113,6 +114,21 @@ def test_pages_of_a_sort_follow_each_other(named: Store) -> None:
             ]
             whole = find_sources(connection, SourceFilter(), now=NOON, sort=sort)
             assert pages == [source.id for source in whole], sort
+
+
+def test_the_last_visited_are_found_among_the_newest_visits(named: Store) -> None:
+    with named.writing() as connection:
+        for number in range(1, 9):
+            change_source(connection, number, NOON, last_fetched_at=NOON - number)
+        # The newest ones are all of one source, so that there are too few others among them.
+        rows = [(1 + number // 8, number, "new", NOON - number, NOON) for number in range(20)]
+        columns = ("source_id", "lease_no", "status", "started_at", "finished_at")
+        insert_rows(connection, collection_records, columns, rows)
+        for limit in (1, 2, 3, 8):
+            listed = find_sources(connection, SourceFilter(), now=NOON, sort="-last", limit=limit)
+            assert [source.id for source in listed] == list(range(1, limit + 1))
+        later = find_sources(connection, SourceFilter(), now=NOON, sort="-last", offset=1, limit=1)
+        assert [source.id for source in later] == [2]
 
 
 def test_a_search_counts_only_so_far(named: Store, monkeypatch: pytest.MonkeyPatch) -> None:

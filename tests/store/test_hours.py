@@ -110,7 +110,7 @@ def test_minutes_are_kept_for_days_not_for_ever(recorded: Store) -> None:
                     source_id=1,
                     lease_no=10_000 + hours,
                     status="new",
-                    started_at=NOON + (hours + 1) * HOUR - 2 * SLOT - 1,
+                    started_at=NOON + (hours + 1) * HOUR - VISIT_SECONDS - 2 * SLOT,
                     finished_at=NOON,
                 )
             )

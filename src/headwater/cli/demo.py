@@ -19,8 +19,9 @@ def demo(context: typer.Context) -> None:
     # What the collector does is on the dashboard; here it would only hide the address.
     logging.getLogger("headwater.visits").setLevel(logging.WARNING)
 
-    def on_ready(address: str) -> None:
+    def on_ready(address: str, hook: str) -> None:
         say(t("A dozen sources are being collected. See them at {address}").format(address=address))
+        say(t("A webhook to try: {address} shows what it was sent.").format(address=hook))
         say(t("Ctrl-C ends the demo and removes what it stored."))
 
     finished = run(run_demo(session.settings, stopping_on_signals=stopping_on_signals, on_ready=on_ready))

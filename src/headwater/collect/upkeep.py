@@ -1,7 +1,7 @@
 """The hourly upkeep: items that are too old or too many go, and visit records become sums by the hour.
 
 One worker at a time does it, beside its visits, in batches so small that nobody waits for them. It may be cut off
-anywhere: what is left is done the next time. Sums of five minutes are made as soon as these are over.
+anywhere: what is left is done the next time. Sums by the minute are made as the minutes pass.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ class Upkeep:
         self._lease_until = 0.0
         self._rows = 10 * FEWEST_ROWS
         self._look_at = 0.0
-        self._slot_at: float | None = None  # the five minutes in which sums were last made
+        self._slot_at: float | None = None  # the minute in which sums were last made
 
     @property
     def may_be_due(self) -> bool:

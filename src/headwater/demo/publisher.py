@@ -1,15 +1,23 @@
-"""The demo's web server: answers for its sources, with ETag, Last-Modified and 304 as good publishers do."""
+"""The demo's web server: answers for its sources, with ETag, Last-Modified and 304 as good publishers do.
+
+It has a webhook too, for those who want to see one called: what was sent to it is shown at the same address.
+"""
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from email.utils import formatdate
 from hashlib import blake2b
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from headwater.demo.documents import CONTENT_TYPES, render
 from headwater.demo.sources import WINDOW, DemoSource
+
+HOOK = "/hook"
+SHOWN_DELIVERIES = 20
+SHOWN_BYTES = 2_000
 
 
 def create_publisher(
@@ -22,6 +30,17 @@ def create_publisher(
     """The publisher of `sources`, which began at `start_at`; each shows its newest `window` items."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     by_path = {source.path: source for source in sources}
+    delivered: deque[str] = deque(maxlen=SHOWN_DELIVERIES)
+
+    @app.post(HOOK)
+    async def take(request: Request) -> Response:
+        body = (await request.body())[:SHOWN_BYTES].decode("utf-8", "replace")
+        delivered.appendleft(f"{formatdate(clock(), usegmt=True)}\n{body}\n")
+        return Response(status_code=204)
+
+    @app.get(HOOK)
+    async def show() -> Response:
+        return PlainTextResponse("\n".join(delivered) or "Nothing was sent here yet.\n")
 
     @app.get("/{path:path}")
     async def answer(request: Request, path: str) -> Response:

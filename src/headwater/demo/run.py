@@ -11,7 +11,7 @@ from typing import Any
 
 from headwater.collect.adding import NewSource, add_unvisited, read_new_source
 from headwater.config import Settings
-from headwater.demo.publisher import create_publisher
+from headwater.demo.publisher import HOOK, create_publisher
 from headwater.demo.sources import DOZEN, DemoSource
 from headwater.store.database import Store
 from headwater.web.server import address_of, listen, serve, serve_app
@@ -23,9 +23,12 @@ async def run_demo(
     settings: Settings,
     *,
     stopping_on_signals: Callable[[Callable[[], None]], contextlib.AbstractContextManager[None]],
-    on_ready: Callable[[str], None],
+    on_ready: Callable[[str, str], None],
 ) -> bool:
-    """Publish, collect and show until a signal; then leave nothing behind."""
+    """Publish, collect and show until a signal; then leave nothing behind.
+
+    `on_ready` is told the dashboard's address and that of a webhook to try.
+    """
     listener = listen("127.0.0.1", 0)
     publisher_gone = asyncio.Event()
     publishing = asyncio.create_task(
@@ -40,7 +43,10 @@ async def run_demo(
                     for source in DOZEN:
                         add_unvisited(connection, demo_source(source, base), time.time())
                 return await serve(
-                    store, settings, stopping_on_signals=stopping_on_signals, on_ready=on_ready
+                    store,
+                    settings,
+                    stopping_on_signals=stopping_on_signals,
+                    on_ready=lambda address: on_ready(address, base + HOOK),
                 )
     finally:
         publisher_gone.set()

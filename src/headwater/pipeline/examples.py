@@ -6,13 +6,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A template that works once what it says in capitals is filled in. Name and description are texts for people."""
+    """A template that works once its placeholders are filled in. Name and description are texts for people."""
 
     key: str
     name: str
     description: str
     steps: tuple[dict[str, Any], ...]
 
+
+PLACEHOLDERS = ("YOUR.HOST", "YOUR-MODEL")  # which nobody means, so that a template that has them is refused
 
 EXAMPLES = (
     Example(
@@ -24,7 +26,7 @@ EXAMPLES = (
     Example(
         "keywords",
         "Pick by keywords",
-        "Keeps items that say one of your words and publishes them to the outlet `picked`, which you add first.",
+        'Keeps items that say one of your words and publishes them to the outlet "picked", which you add first.',
         (
             {"step_type": "filter_content", "config": {"include_keywords": ["river", "harbour"]}},
             {"step_type": "publish_content", "config": {"target": "outlet", "outlet": "picked"}},
@@ -33,7 +35,7 @@ EXAMPLES = (
     Example(
         "full-text",
         "Full text",
-        "Fetches each item's page, keeps its text, and publishes it to the outlet `full-text`, which you add first.",
+        'Fetches each item\'s page, keeps its text, and publishes it to the outlet "full-text", which you add first.',
         (
             {"step_type": "enrich_content", "is_critical": False, "config": {}},
             {"step_type": "publish_content", "config": {"target": "outlet", "outlet": "full-text"}},

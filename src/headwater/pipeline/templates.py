@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headwater.collectors.base import is_secret, shown_config
 from headwater.errors import InputError, NotFoundError, Text
+from headwater.pipeline.examples import PLACEHOLDERS
 from headwater.pipeline.registry import find_step, is_installed
 from headwater.pipeline.steps.base import Step
 from headwater.store.templates import NewTemplate, Template
@@ -76,6 +77,7 @@ def _read_step(number: int, data: Any) -> tuple[dict[str, Any], str | None]:
         problem = Text(error.template, **error.values)
         raise InputError("step {step}: {problem}", step=label, problem=problem) from None
     _refuse_missing(label, step)
+    _refuse_placeholders(label, written.config)
     stored = {
         "step_type": written.step_type,
         "is_critical": written.is_critical,
@@ -93,6 +95,20 @@ def _refuse_missing(label: str, step: Step) -> None:
             step=label,
             extra=step.extra,
         )
+
+
+def _refuse_placeholders(label: str, config: Any) -> None:
+    """What an example says in the place of something of one's own."""
+    for value in config.values() if isinstance(config, Mapping) else config:
+        if isinstance(value, Mapping | list):
+            _refuse_placeholders(label, value)
+        for placeholder in PLACEHOLDERS:
+            if isinstance(value, str) and placeholder in value:
+                raise InputError(
+                    "step {step}: put your own in the place of {placeholder}",
+                    step=label,
+                    placeholder=placeholder,
+                )
 
 
 def _first_problem(error: ValidationError, model: type[BaseModel], prefix: str = "") -> Text:

@@ -106,7 +106,7 @@ def _tell_visit(plan: Plan, language: Language | None, zone: tzinfo) -> str:
         )
     if decided == "backoff":
         return _say(
-            "next visit {when} because {failures} visits in a row failed",
+            "next visit {when} because {failures} {failures:visit|visits in a row} failed",
             language,
             when=when,
             failures=reason.get("failures", 1),
@@ -129,9 +129,11 @@ _SENTENCES = {
 
 
 def tell_duration(seconds: float, language: Language | None) -> str:
+    if seconds < 60:
+        return _say("{amount} s", language, amount=f"{seconds:.0f}")
     minutes = round(seconds / 60)
     if minutes < 120:
-        return _say("{amount} min", language, amount=max(minutes, 1))
+        return _say("{amount} min", language, amount=minutes)
     hours = round(seconds / 3600, 1)
     if hours < 48:
         return _say("{amount} h", language, amount=f"{hours:g}")

@@ -110,15 +110,11 @@ class _Part:
 
 _IN_LINE = sources.c.due_at.is_not(None)  # which none is that was removed
 _FAILING = and_(text(f"({UNUSUAL})"), sources.c.consecutive_failures > 0)
-_VISITED = and_(text(LIVE), sources.c.last_fetched_at.is_not(None))
-_NEVER_VISITED = _Part(and_(text(LIVE), sources.c.last_fetched_at.is_(None)), (sources.c.id,))
 _OUT_OF_LINE = _Part(and_(text(LIVE), ~_IN_LINE), (sources.c.id,))
 # To sort them all takes reading them all, for the sake of those that are alike. So all come part by part.
 _PARTS: dict[Sort, tuple[_Part, _Part]] = {
     "next": (_Part(_IN_LINE, (sources.c.due_at, sources.c.id)), _OUT_OF_LINE),
     "-next": (_Part(_IN_LINE, (sources.c.due_at.desc(), sources.c.id)), _OUT_OF_LINE),
-    "last": (_NEVER_VISITED, _Part(_VISITED, (sources.c.last_fetched_at, sources.c.id))),
-    "-last": (_Part(_VISITED, (sources.c.last_fetched_at.desc(), sources.c.id)), _NEVER_VISITED),
     "errors": (
         _Part(and_(text(LIVE), _FAILING), (*_ORDERS["errors"], sources.c.id)),
         _Part(and_(text(LIVE), sources.c.consecutive_failures == 0), (sources.c.id,)),
@@ -142,6 +138,8 @@ def find_sources(
         ids = list(connection.execute(query.offset(offset).limit(limit)).scalars())
     elif wanted == SourceFilter() and sort in ("name", "-name"):
         ids = _ids_by_name(connection, sort == "-name", offset, limit)
+    elif wanted == SourceFilter() and sort in ("last", "-last"):
+        ids = _ids_by_last_visit(connection, sort, offset, limit)
     elif wanted == SourceFilter() and sort in _PARTS:
         ids = _ids_by_parts(connection, _PARTS[sort], offset, limit)
     if ids is not None:
@@ -158,6 +156,35 @@ def _ids_by_name(connection: Connection, last_first: bool, offset: int, limit: i
     order = (name.name_key.desc(), name.source_id.desc()) if last_first else (name.name_key, name.source_id)
     query = select(name.source_id).order_by(*order).offset(offset).limit(limit)
     return list(connection.execute(query).scalars())
+
+
+def _ids_by_last_visit(connection: Connection, sort: Sort, offset: int, limit: int) -> list[int]:
+    """SQLite reads of those in line from the index of the line, of the few others from their rows. PostgreSQL has an
+    index of the visited alone.
+    """
+    last, sign = sources.c.last_fetched_at, -1 if sort == "-last" else 1
+    if is_sqlite(connection):
+        groups = [_IN_LINE, and_(text(LIVE), ~_IN_LINE)]
+    else:
+        groups = [and_(text(LIVE), last.is_(None)), and_(text(LIVE), last.is_not(None))]
+
+    def read(*bound: ColumnElement[bool]) -> list[int]:
+        found: list[tuple[float, int]] = []
+        for those in groups:
+            query = select(last, sources.c.id).where(those, *bound)
+            query = query.order_by(last if sign > 0 else last.desc(), sources.c.id).limit(offset + limit)
+            found += [(row[0] or 0.0, row[1]) for row in connection.execute(query)]
+        found.sort(key=lambda each: (sign * each[0], each[1]))
+        return [source_id for _, source_id in found[offset : offset + limit]]
+
+    if sort == "-last":  # among those of the newest visits there are enough, most likely
+        started = collection_records.c.started_at
+        newest = select(started).order_by(started.desc()).offset(4 * (offset + limit)).limit(1)
+        if (bound := connection.execute(newest).scalar()) is not None:
+            ids = read(last >= bound)
+            if len(ids) == limit:
+                return ids
+    return read()
 
 
 def _ids_by_parts(connection: Connection, of_sort: tuple[_Part, _Part], offset: int, limit: int) -> list[int]:
@@ -207,6 +234,8 @@ def sources_page(
 
 def count_sources(connection: Connection, wanted: SourceFilter, *, now: float) -> int:
     """How many they are; of what is searched for, not more than MOST_COUNTED and one."""
+    if wanted == SourceFilter():
+        return int(connection.execute(select(func.count()).select_from(source_names)).scalar_one())
     if wanted == SourceFilter(state="ok"):  # nearly all: the others are quicker to count
         others = or_(~sources.c.schedule_enabled, sources.c.consecutive_failures > 0)
         unusual = select(sources.c.id).where(text(LIVE), text(f"({UNUSUAL})"), others)

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from headwater.model import Json
+from headwater.store.bulk import is_sqlite
 from headwater.store.hours import visits_since
 from headwater.store.overview import count_sources
-from headwater.store.paging import one_page
-from headwater.store.tables import sources
 
 DAY_SECONDS = 86_400.0
 
@@ -41,16 +40,16 @@ class Fleet:
 
 def fleet_sources(connection: Connection, *, after: int | None, limit: int) -> list[FleetSource]:
     """Up to `limit` sources and one more, by number, from after the one numbered `after`."""
-    columns = [sources.c[name] for name in FleetSource.__dataclass_fields__]
-    query = one_page(
-        select(*columns).where(~sources.c.is_deleted),
-        [sources.c.id],
-        after=None if after is None else (after,),
-        limit=limit,
+    # By hand and by position: it is a thousand at a time, and each of SQLAlchemy's rows costs as much as its source.
+    mark = "?" if is_sqlite(connection) else "%s"
+    found = connection.exec_driver_sql(
+        f"SELECT {', '.join(FleetSource.__dataclass_fields__)} FROM sources"
+        f" WHERE NOT is_deleted AND id > {mark} ORDER BY id LIMIT {mark}",
+        (0 if after is None else after, limit + 1),
     )
     return [
         FleetSource(number, name, kind, {} if config == "{}" else orjson.loads(config), *others)
-        for number, name, kind, config, *others in connection.execute(query)
+        for number, name, kind, config, *others in found
     ]
 
 

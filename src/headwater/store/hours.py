@@ -2,7 +2,7 @@
 
 `collection_hours` holds whole hours. How far it reaches is in the settings table: hours before `rolled_until` are in
 it, those before `final_until` never change again, for their records are gone or going; so these are added up once
-more, to one sum for ever. `collection_minutes` holds the last days by five minutes, and reaches to a few minutes ago:
+more, to one sum for ever. `collection_minutes` holds the last days by the minute, and reaches to a few minutes ago:
 what is left to read of the records themselves is what has just happened, and the ends of a span.
 """
 
@@ -18,13 +18,13 @@ from headwater.store.tables import collection_hours, collection_minutes, collect
 
 NOT_MODIFIED = 304
 HOUR = 3_600.0
-SLOT = 300.0
+SLOT = 60.0
 ROLLED_KEY = "collection_hours"
 MINUTES_KEY = "collection_minutes"
 EVER_KEY = "collection_ever"
 MINUTES_KEPT_SECONDS = 50 * HOUR  # a little more than anybody looks back on
 VISIT_SECONDS = 300.0  # by which nearly every visit is settled; what comes in later is added up again
-_STRAGGLING_SECONDS = 2 * SLOT
+_STRAGGLING_SECONDS = 600.0
 _SUMS = ("visits", "items_found", "items_new", "items_updated", "requests", "bytes_received", "not_modified")
 _COLUMNS = ("hour_at", "status", "error_kind", *_SUMS)
 
@@ -39,7 +39,7 @@ class Rolled:
 
 @dataclass(frozen=True, slots=True)
 class RolledMinutes:
-    """What span of time the five minutes cover."""
+    """What span of time the minutes cover."""
 
     since: float = 0.0
     until: float = 0.0
@@ -152,7 +152,7 @@ def _write(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]
 
 
 def roll_minutes(connection: Connection, now: float) -> None:
-    """Add the newest records up by five minutes, up to those whose visits may still be under way."""
+    """Add the newest records up by the minute, up to those whose visits may still be under way."""
     if not is_sqlite(connection):  # one at a time: two would write the same rows
         connection.execute(select(settings.c.key).where(settings.c.key == MINUTES_KEY).with_for_update())
     rolled = read_rolled_minutes(connection)

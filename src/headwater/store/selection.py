@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, literal_column, select, text, union_all
+from sqlalchemy import ColumnElement, Connection, literal_column, select, text
 
 from headwater.errors import InputError, NotFoundError
 from headwater.store.search import matches
@@ -41,11 +41,7 @@ def conditions(
         wanted.append(items.c.source_id.in_(selection.source_ids))
     if selection.folders or selection.types:
         of_sources = _of_sources(selection, sources.c.folder, sources.c.type)
-        # Removed ones are in no index of types, but in the one of those out of the ordinary.
-        each = select(sources.c.id).where(*of_sources)
-        removed = each.where(sources.c.is_deleted, text(f"({UNUSUAL})"))
-        found = union_all(each.where(text(LIVE)), removed).limit(FEW_SOURCES + 1)
-        few = list(connection.execute(found).scalars())
+        few = _first_sources(connection, selection, of_sources)
         # The items of few sources are quickest found by these, the items of many among the newest of all.
         if len(few) <= FEW_SOURCES:
             wanted.append(items.c.source_id.in_(few))
@@ -67,6 +63,22 @@ def conditions(
         published = select(outlet_items.c.item_id).where(outlet_items.c.outlet_name == selection.outlet)
         wanted.append(items.c.id.in_(published))
     return wanted
+
+
+def _first_sources(
+    connection: Connection, selection: Selection, of_sources: list[ColumnElement[bool]]
+) -> list[int]:
+    """The first of these sources, one more than are few. In the order of an index, so that a database takes it even
+    where it has planned for another type or folder, of which there are many.
+    """
+    each = select(sources.c.id).where(*of_sources).limit(FEW_SOURCES + 1)
+    column = sources.c
+    by_index = (column.folder, column.is_deleted) if selection.folders else (column.type, column.url_key)
+    live = each.where(text(LIVE)).order_by(*by_index)
+    found = list(connection.execute(live).scalars())
+    if len(found) <= FEW_SOURCES:  # those that were removed are in the index of those out of the ordinary
+        found += connection.execute(each.where(column.is_deleted, text(f"({UNUSUAL})"))).scalars()
+    return found
 
 
 def _of_sources(

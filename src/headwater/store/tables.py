@@ -113,7 +113,10 @@ sources = Table(
     _column("created_at", Seconds),
     _column("updated_at", Seconds),
 )
-Index("ix_sources_due", sources.c.due_at)
+# The second is for lists, and costs little here, where it is written along; an index of its own would cost every visit.
+Index("ix_sources_due", sources.c.due_at, sources.c.last_fetched_at)
+# PostgreSQL would look at every row all the same, and writes all indexes at every visit anyway.
+Index("ix_sources_last_fetched_at", sources.c.last_fetched_at).ddl_if(dialect="postgresql")
 Index(
     "uq_sources_type_url",
     sources.c.type,
@@ -139,10 +142,10 @@ Index(
 # As the indexes of those that are not deleted have it: SQLite uses them for a query that says it in the same words.
 LIVE = "NOT sources.is_deleted"
 Index("ix_sources_folder", sources.c.folder, sources.c.is_deleted)
-Index("ix_sources_last_fetched_at", sources.c.last_fetched_at)
 Index(
     "ix_sources_template",
     sources.c.pipeline_template_id,
+    sources.c.is_deleted,
     sqlite_where=text("pipeline_template_id IS NOT NULL"),
     postgresql_where=text("pipeline_template_id IS NOT NULL"),
 )
@@ -340,7 +343,7 @@ collection_hours = Table(
 )
 
 collection_minutes = Table(
-    "collection_minutes",  # likewise of each five minutes of the last days
+    "collection_minutes",  # likewise of each minute of the last days
     metadata,
     Column("slot_at", Seconds, primary_key=True),
     Column("status", Text, primary_key=True),

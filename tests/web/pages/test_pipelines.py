@@ -5,8 +5,9 @@ import json
 
 import pytest
 
+from headwater.errors import InputError
 from headwater.model import Item
-from headwater.pipeline.examples import EXAMPLES, Example
+from headwater.pipeline.examples import EXAMPLES, PLACEHOLDERS, Example
 from headwater.pipeline.templates import read_template
 from headwater.store.database import Store
 from headwater.store.sources import get_source
@@ -26,8 +27,41 @@ HOOK = [
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
-def test_every_example_can_be_saved_as_it_is(example: Example) -> None:
-    assert read_template({"name": example.name, "steps": list(example.steps)}).steps
+def test_every_example_can_be_saved_when_it_is_filled_in(example: Example) -> None:
+    written = json.dumps(example.steps)
+    if any(each in written for each in PLACEHOLDERS):
+        with pytest.raises(InputError, match="put your own"):
+            read_template({"name": example.name, "steps": list(example.steps)})
+    for each in PLACEHOLDERS:
+        written = written.replace(each, "mine.example")
+    assert read_template({"name": example.name, "steps": json.loads(written)}).steps
+
+
+def test_from_a_source_to_its_pipeline_and_a_first_run(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        store_items(connection, Item("a", title="one"))
+    assert "/pipelines?source=1" in visitor.see("/sources/1")
+    assert "/pipelines/new?example=webhook&amp;source=1" in visitor.see("/pipelines?source=1")
+    editor = visitor.see("/pipelines/new?example=webhook&source=1")
+    assert 'name="source" value="1" checked' in editor
+    unfilled = json.dumps(EXAMPLES[0].steps)
+    refused = visitor.send("/pipelines", name="Hook", steps=unfilled, source="1").text
+    assert "put your own in the place of YOUR.HOST" in refused
+    assert 'name="source" value="1" checked' in refused
+    page = visitor.send("/pipelines", name="Hook", steps=json.dumps(HOOK), source="1").text
+    assert "it runs for each new item from now on" in page
+    assert "*** stands for something that is stored" in page
+    with store.reading() as connection:
+        assert get_source(connection, 1).pipeline_template_id == 1
+    assert "<h1>Run 1 " in visitor.send("/pipelines/1/try").text
+    assert "<h1>Run 2 " in visitor.send("/pipelines/1/try").text, "as often as one likes"
+    assert visitor.client.get("/pipelines?source=9").status_code == 404
+    assert visitor.client.get("/pipelines?source=x").status_code == 422
+
+
+def test_without_an_item_there_is_nothing_to_try_it_with(visitor: Visitor, store: Store) -> None:
+    visitor.send("/pipelines", name="Hook", steps=json.dumps(HOOK))
+    assert "no item yet" in visitor.send("/pipelines/1/try").text
 
 
 def test_from_an_example_to_an_attached_template(visitor: Visitor, store: Store) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote, unquote, urlencode
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import FormData
@@ -181,6 +181,7 @@ async def _action(page: Page) -> AsyncIterator[Action]:
 
 
 InPage = Annotated[Page, Depends(read_page)]
+Number = Annotated[str, Query(pattern=r"^\d{0,18}$")]  # in an address; empty: none
 InAction = Annotated[Action, Depends(read_action)]
 
 

@@ -11,11 +11,13 @@ from headwater.collectors.base import is_secret
 from headwater.errors import InputError
 from headwater.pipeline.examples import EXAMPLES, find_example
 from headwater.pipeline.registry import STEP_HANDLERS, is_installed
-from headwater.pipeline.templates import read_template, shown_steps, with_secrets
-from headwater.store.listing import first_sources
+from headwater.pipeline.templates import STARS, read_template, shown_steps, with_secrets
+from headwater.store.listing import first_sources, newest_items
+from headwater.store.selection import Selection
 from headwater.store.sources import get_source
-from headwater.store.starting import RunQuery, list_runs
+from headwater.store.starting import RunQuery, list_runs, start_runs
 from headwater.store.templates import (
+    NewTemplate,
     Template,
     add_template,
     attach_template,
@@ -26,19 +28,22 @@ from headwater.store.templates import (
     sources_by_template,
     sources_with_template,
 )
-from headwater.web.pages.frame import Action, InAction, InPage, Page
+from headwater.web.pages.frame import Action, InAction, InPage, Number, Page
 
 router = APIRouter()
 
 LISTED_SOURCES = 200
 LISTED_RUNS = 10
+FEWEST_ROWS, MOST_ROWS = 8, 30  # of the field for steps
 
 
 @router.get("/pipelines")
-async def pipelines_page(page: InPage) -> HTMLResponse:
+async def pipelines_page(page: InPage, source: Number = "") -> HTMLResponse:
+    """All pipelines; with `source`, on the way to one for that source."""
     store = page.context.store
     return await page.show(
         "pipelines.html",
+        source=await store.read(get_source, int(source)) if source else None,
         templates=await store.read(list_templates),
         attached=await store.read(sources_by_template),
         examples=EXAMPLES,
@@ -46,7 +51,7 @@ async def pipelines_page(page: InPage) -> HTMLResponse:
 
 
 @router.get("/pipelines/new")
-async def new_page(page: InPage, example: str = "") -> HTMLResponse:
+async def new_page(page: InPage, example: str = "", source: Number = "") -> HTMLResponse:
     """The editor with an example in it: nothing is stored before it is saved."""
     page.require("admin")
     chosen = find_example(example)
@@ -56,26 +61,37 @@ async def new_page(page: InPage, example: str = "") -> HTMLResponse:
         "run_on_change": False,
         "steps": _as_text(chosen.steps),
     }
-    return await _show_editor(page, None, written)
+    return await _show_editor(page, None, written, source_ids=[int(source)] if source else [])
 
 
 @router.post("/pipelines")
 async def add(action: InAction) -> Response:
     page = action.page
     page.require("admin")
+    source_ids = action.numbers("source")
     try:
         added = await page.context.store.write(
-            add_template, read_template(_read(action)), page.context.clock()
+            _add, read_template(_read(action)), source_ids, page.context.clock()
         )
     except InputError as error:
-        return await _show_editor(page, None, _written(action), problem=error.render(page.language))
-    return action.back(
-        f"/pipelines/{added.id}",
-        page.t(
-            "added template {name}; attach it to a source below, and it runs for each new item",
+        return await _show_editor(
+            page, None, _written(action), problem=error.render(page.language), source_ids=source_ids
+        )
+    if source_ids:
+        notice = page.t("added pipeline {name}: it runs for each new item from now on", name=added.name)
+    else:
+        notice = page.t(
+            "added pipeline {name}; attach it to a source below, and it runs for each new item",
             name=added.name,
-        ),
-    )
+        )
+    return action.back(f"/pipelines/{added.id}", notice)
+
+
+def _add(connection: Connection, template: NewTemplate, source_ids: list[int], now: float) -> Template:
+    added = add_template(connection, template, now)
+    if source_ids:
+        attach_to(connection, source_ids, added.id)
+    return added
 
 
 @router.get("/pipelines/{template_id}")
@@ -97,6 +113,24 @@ async def change(action: InAction, template_id: int) -> Response:
     except InputError as error:
         return await _show_editor(page, template, _written(action), problem=error.render(page.language))
     return action.back(f"/pipelines/{template_id}", page.t("saved"))
+
+
+@router.post("/pipelines/{template_id}/try")
+async def try_it(action: InAction, template_id: int) -> Response:
+    """Run it now, for the newest item of the sources it is attached to."""
+    page = action.page
+    page.require("admin")
+    store = page.context.store
+    template = await store.read(get_template, template_id)
+    attached = await store.read(sources_with_template, template_id, limit=LISTED_SOURCES)
+    chosen = Selection(source_ids=tuple(number for number, _ in attached))
+    found = await store.read(newest_items, chosen, limit=1) if attached else []
+    if not found:
+        return action.back(
+            f"/pipelines/{template_id}", page.t("its sources have no item yet to try it with"), bad=True
+        )
+    (run_id,) = await store.write(start_runs, template, [found[0].id], page.context.clock(), forced=True)
+    return action.back(f"/runs/{run_id}", page.t("started"))
 
 
 @router.post("/pipelines/{template_id}/remove")
@@ -153,7 +187,12 @@ def attach_to(connection: Connection, source_ids: list[int], template_id: int | 
 
 
 async def _show_editor(
-    page: Page, template: Template | None, written: dict[str, Any], *, problem: str | None = None
+    page: Page,
+    template: Template | None,
+    written: dict[str, Any],
+    *,
+    problem: str | None = None,
+    source_ids: list[int] | None = None,
 ) -> HTMLResponse:
     store = page.context.store
     its_sources: list[tuple[int, str]] = []
@@ -166,7 +205,10 @@ async def _show_editor(
         status=400 if problem else 200,
         pipeline=template,
         written=written,
+        rows=min(MOST_ROWS, max(FEWEST_ROWS, written["steps"].count("\n") + 2)),
+        has_stars=STARS in written["steps"],
         problem=problem,
+        to_attach=[await store.read(get_source, number) for number in source_ids or ()],
         attached=its_sources,
         others=await store.read(first_sources, limit=LISTED_SOURCES),
         runs=its_runs,

@@ -22,14 +22,13 @@ from headwater.store.starting import (
 )
 from headwater.store.templates import get_template, list_templates
 from headwater.web.chart import Span, timeline
-from headwater.web.pages.frame import InAction, InPage, Page
+from headwater.web.pages.frame import InAction, InPage, Number, Page
 
 router = APIRouter()
 
 RUNS_ON_A_PAGE = 50
 SHOWN_OUTPUT_CHARACTERS = 20_000
 STATUSES: tuple[Status, ...] = get_args(Status)
-Number = Annotated[str, Query(pattern=r"^\d{0,18}$")]
 State = Status | Annotated[str, Query(max_length=0)]
 
 
@@ -161,7 +160,8 @@ def _output(output: dict[str, Any] | None) -> str:
 
 
 def _took(part: Any) -> str | None:
-    """How long a step or a run has taken, to the tenth of a second."""
+    """How long a step or a run has taken."""
     if part.started_at is None or part.completed_at is None:
         return None
-    return f"{part.completed_at - part.started_at:.1f} s"
+    seconds = part.completed_at - part.started_at
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import orjson
 from fastapi import APIRouter, Query
@@ -198,6 +198,14 @@ async def source_page(page: InPage, source_id: int) -> HTMLResponse:
     return await _show_source(page, source_id)
 
 
+@router.get("/sources/{source_id}/live/{part}")
+async def source_part(page: InPage, source_id: int, part: Literal["facts", "lists"]) -> HTMLResponse:
+    """The changing parts of a source's page, which it fetches again and again."""
+    source = await page.context.store.read(get_source, source_id)
+    read = _facts if part == "facts" else _lists
+    return await page.show(f"source_{part}.html", source=source, **await read(page, source))
+
+
 @router.get("/sources/{source_id}/what-if")
 async def what_if_part(page: InPage, source_id: int) -> HTMLResponse:
     """The source's own history under each policy: worked out when somebody opens it."""
@@ -282,19 +290,27 @@ async def _show_source(
         "source.html",
         status=status,
         source=source,
-        why=_why(source, page),
         heat=page_heat(history, page) if history else None,
-        visits=(await store.read(last_visits, source_id, limit=LISTED_VISITS))[:LISTED_VISITS],
-        items=(await store.read(newest_items, Selection(source_ids=(source_id,)), limit=LISTED_ITEMS))[
-            :LISTED_ITEMS
-        ],
-        subscription=await store.read(read_subscription, source_id),
+        **await _facts(page, source),
+        **await _lists(page, source),
         templates=await store.read(list_templates),
         policies=POLICIES,
         folders=await store.read(list_folders),
         config=orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode() if config is None else config,
         problem=problem,
     )
+
+
+async def _facts(page: Page, source: Source) -> dict[str, Any]:
+    subscription = await page.context.store.read(read_subscription, source.id)
+    return {"why": _why(source, page), "subscription": subscription}
+
+
+async def _lists(page: Page, source: Source) -> dict[str, Any]:
+    store = page.context.store
+    visits = await store.read(last_visits, source.id, limit=LISTED_VISITS)
+    items = await store.read(newest_items, Selection(source_ids=(source.id,)), limit=LISTED_ITEMS)
+    return {"visits": visits[:LISTED_VISITS], "items": items[:LISTED_ITEMS]}
 
 
 async def _show_adding(
