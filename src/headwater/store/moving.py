@@ -35,7 +35,7 @@ from headwater.store.copying import (
 )
 from headwater.store.database import Store
 from headwater.store.migrate import HEAD, UNFINISHED, building, revision, upgrade_in
-from headwater.store.search import index_all
+from headwater.store.search import index_new_items
 from headwater.store.settings import get_setting, remove_setting, set_setting
 from headwater.store.tables import items, pipeline_executions, sources
 
@@ -82,13 +82,13 @@ def index_moved(target: Store, now: float, advance: Advance) -> None:
     with target.reading() as connection:
         total = connection.execute(select(func.count()).select_from(items)).scalar_one()
     done = 0
-
-    def count(indexed: int) -> None:
-        nonlocal done
+    while True:
+        with target.writing() as connection:
+            indexed = index_new_items(connection, now, INDEX_BATCH)
         done += indexed
         advance(done, total, "item_words")
-
-    index_all(target, now, INDEX_BATCH, count)
+        if indexed < INDEX_BATCH:
+            return
 
 
 def _refuse_busy(origin: Store) -> None:
