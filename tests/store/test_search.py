@@ -7,10 +7,21 @@ from sqlalchemy import Connection
 
 from headwater.errors import InputError
 from headwater.model import Item
+from headwater.store import search
 from headwater.store.database import Store
 from headwater.store.items import ItemChange, list_items, write_items
-from headwater.store.search import BATCH, LATE_SECONDS, index_all, index_new_items, read_query, words_of
+from headwater.store.search import (
+    BATCH,
+    LATE_SECONDS,
+    POSITION,
+    Front,
+    index_all,
+    index_new_items,
+    read_query,
+    words_of,
+)
 from headwater.store.selection import Selection
+from headwater.store.settings import get_setting
 from headwater.store.sources import add_source
 from tests.clock import NOON
 
@@ -93,6 +104,34 @@ def test_many_are_indexed_in_batches_and_late_commits_are_not_forgotten(store: S
         connection.exec_driver_sql("DELETE FROM item_words" if store.is_sqlite else "TRUNCATE item_words")
         assert index_new_items(connection, NOON + LATE_SECONDS + 1) == BATCH
         assert index_new_items(connection, NOON + LATE_SECONDS + 1) == 3
+
+
+def test_who_indexes_batch_after_batch_looks_back_at_the_end(store: Store) -> None:
+    front = Front()
+    with store.writing() as connection:
+        store_texts(connection, {f"n{number}": "wave" for number in range(25)})
+        assert [index_new_items(connection, NOON, 10, front) for _ in range(2)] == [10, 10]
+        # As if another worker's commit had come behind it.
+        connection.exec_driver_sql(
+            f"DELETE FROM item_words WHERE {'rowid' if store.is_sqlite else 'item_id'} <= 2"
+        )
+        assert [index_new_items(connection, NOON, 10, front), front.is_done] == [5, False]
+        assert [index_new_items(connection, NOON, 10, front), front.is_done] == [2, True]
+
+
+def test_what_is_in_the_index_for_long_is_not_looked_through_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "LATE_NUMBERS", 1)
+    with store.writing() as connection:
+        store_texts(connection, {f"n{number}": "wave" for number in range(10)})
+        assert index_new_items(connection, NOON, 5) == 5
+        assert index_new_items(connection, NOON + LATE_SECONDS + 1, 5) == 5
+        assert get_setting(connection, POSITION) is None, "there may be more behind a full batch"
+        assert index_new_items(connection, NOON + LATE_SECONDS - 1, 5) == 0
+        assert get_setting(connection, POSITION) is None, "a late commit may still come"
+        assert index_new_items(connection, NOON + LATE_SECONDS + 1, 5) == 0
+        assert get_setting(connection, POSITION) == 9
 
 
 def test_changed_items_are_found_by_what_they_say_now_and_deleted_ones_not_at_all(store: Store) -> None:

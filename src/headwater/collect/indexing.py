@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from headwater.errors import StoreError
 from headwater.store.database import Store
-from headwater.store.search import index_new_items
+from headwater.store.search import Front, index_new_items
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +25,7 @@ class Indexer:
         self._store = store
         self._clock = clock
         self._news = asyncio.Event()
+        self._front = Front()
 
     def note_news(self) -> None:
         """There are new items."""
@@ -50,7 +51,9 @@ class Indexer:
         """One batch. There is still news when there may be more."""
         self._news.clear()
         try:
-            if await self._store.write(index_new_items, self._clock(), BATCH) == BATCH:
+            await self._store.write(index_new_items, self._clock(), BATCH, self._front)
+            if not self._front.is_done:
                 self._news.set()
         except StoreError as error:
+            self._front = Front()
             log.warning("the search index: %s; it goes on another time", error)

@@ -35,7 +35,7 @@ from headwater.store.copying import (
 )
 from headwater.store.database import Store
 from headwater.store.migrate import HEAD, UNFINISHED, building, revision, upgrade_in
-from headwater.store.search import index_new_items
+from headwater.store.search import index_all
 from headwater.store.settings import get_setting, remove_setting, set_setting
 from headwater.store.tables import items, pipeline_executions, sources
 
@@ -82,13 +82,13 @@ def index_moved(target: Store, now: float, advance: Advance) -> None:
     with target.reading() as connection:
         total = connection.execute(select(func.count()).select_from(items)).scalar_one()
     done = 0
-    while True:
-        with target.writing() as connection:
-            indexed = index_new_items(connection, now, INDEX_BATCH)
+
+    def count(indexed: int) -> None:
+        nonlocal done
         done += indexed
         advance(done, total, "item_words")
-        if indexed < INDEX_BATCH:
-            return
+
+    index_all(target, now, INDEX_BATCH, count)
 
 
 def _refuse_busy(origin: Store) -> None:

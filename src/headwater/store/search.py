@@ -8,6 +8,7 @@ they are stored (`index_new_items`): collecting does not wait for it.
 import html
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from headwater.store.tables import items
 BATCH = 500
 MOST_CHARACTERS = 20_000  # of an item; a book's first pages tell what it is about
 LATE_SECONDS = 600.0  # by which another worker's commit may come after one with a higher number
+LATE_NUMBERS = 5_000  # and how much higher, where both have waited for a database that was away
 MOST_PLACES = 16_000  # PostgreSQL counts no further
 POSITION = "search.indexed"
 # Of matches, beyond which it is quicker to look through the newest items for some of them than to sort them all.
@@ -111,18 +113,50 @@ def _tsquery(terms: list[Term]) -> str:
     return " & ".join(parts)
 
 
-def index_new_items(connection: Connection, now: float, limit: int = BATCH) -> int:
+@dataclass(slots=True)
+class Front:
+    """How far somebody has come who indexes batch after batch, so that none looks through what the others have done.
+
+    What is committed behind it meanwhile is found by a last look from the beginning.
+    """
+
+    item_id: int = 0
+    is_done: bool = False
+
+    def move(self, found: list[int], limit: int) -> None:
+        is_full = len(found) == limit
+        self.is_done = not is_full and not self.item_id
+        self.item_id = found[-1] if is_full else 0
+
+
+def index_new_items(
+    connection: Connection, now: float, limit: int = BATCH, front: Front | None = None
+) -> int:
     """Put up to `limit` stored items that are not yet in the index into it. Answers how many."""
     position = int(get_setting(connection, POSITION) or 0)
+    after = position if front is None else max(position, front.item_id)
     found = connection.execute(
-        text(_UNINDEXED[is_sqlite(connection)]), {"after": position, "limit": limit}
+        text(_UNINDEXED[is_sqlite(connection)]), {"after": after, "limit": limit}
     ).all()
     _write_words(connection, {row.id: _text(row) for row in found})
-    # What another worker is just committing may have a lower number than what was found.
-    settled = [row.id for row in found if row.first_seen_at < now - LATE_SECONDS]
-    if settled:
-        set_setting(connection, POSITION, max(settled), now)
+    if after == position and len(found) < limit:  # everything is in the index now
+        settled = _last_settled(connection, now)
+        if settled - position >= limit:
+            set_setting(connection, POSITION, settled, now)
+    if front is not None:
+        front.move([row.id for row in found], limit)
     return len(found)
+
+
+def _last_settled(connection: Connection, now: float) -> int:
+    """The number up to which no item is going to appear any more: another worker may be just committing lower ones."""
+    newest = (
+        select(items.c.id)
+        .where(items.c.first_seen_at < now - LATE_SECONDS)
+        .order_by(items.c.first_seen_at.desc(), items.c.id.desc())
+        .limit(1)
+    )
+    return (connection.execute(newest).scalar() or 0) - LATE_NUMBERS
 
 
 def first_unindexed_position(connection: Connection) -> int | None:
@@ -133,12 +167,15 @@ def first_unindexed_position(connection: Connection) -> int | None:
     return found
 
 
-def index_all(store: Store, now: float) -> None:
+def index_all(
+    store: Store, now: float, batch: int = BATCH, on_batch: Callable[[int], None] = lambda count: None
+) -> None:
     """Put everything that is stored into the index, a batch at a time, so that others can write in between."""
-    while True:
+    front = Front()
+    while not front.is_done:
         with store.writing() as connection:
-            if index_new_items(connection, now) < BATCH:
-                return
+            count = index_new_items(connection, now, batch, front)
+        on_batch(count)
 
 
 def index_again(connection: Connection, item_ids: list[int]) -> None:
