@@ -7,6 +7,7 @@ seen and the search's own are part of it; the free space that a database keeps f
 import argparse
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from benchmarks.engine.origin import feed_url, serving
 from benchmarks.engine.scale import fill
 from benchmarks.verdict import Verdict
 from headwater.store.database import Store
+from headwater.store.search import index_all
 
 ITEMS = 20
 KINDS = ("SQLite", "PostgreSQL")
@@ -64,8 +66,9 @@ def main() -> int:
                 url = stack.enter_context(new_database(kind, Path(directory), server_url))
                 store = stack.enter_context(Store.open(url))
                 empty = size(store)
-                there = stack.enter_context(contender(headwater, url, urls, 50))
-                there.visit()
+                there = stack.enter_context(contender(headwater, url, f"{urls[0]}?warm-up", 50))
+                there.visit(urls)
+                index_all(store, time.time())
                 full = size(store)
                 before = size(store, RECORDS)
                 for _ in range(options.rounds):

@@ -28,9 +28,10 @@ import headwater
 from headwater.cli.app import app
 from headwater.collectors.base import SourceConfig, is_secret
 from headwater.collectors.types import TYPES, SourceType, config_model_of
-from headwater.config import SETTINGS, Setting, load_settings
+from headwater.config import load_settings
 from headwater.pipeline import steps
 from headwater.pipeline.steps.base import Step
+from headwater.settings import SETTINGS, Setting
 from headwater.store.database import Store
 from headwater.web.app import create_app
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from headwater.collectors.types import intervals_by_type
-from headwater.config import SETTINGS, Settings, load_settings, read_dotenv, without_password
+from headwater.config import Settings, load_settings, read_dotenv, without_password
 from headwater.errors import SettingError, StoreError
+from headwater.settings import SETTINGS
 from headwater.store.database import Store
 
 

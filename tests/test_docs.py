@@ -17,7 +17,8 @@ from docs.generate import PAGES, step_types
 import headwater
 from headwater.cli.app import app
 from headwater.collectors.types import TYPES, config_model_of
-from headwater.config import FOREIGN_PREFIX, INTERVAL_VARIABLE, SECRET_PREFIX, SETTINGS, load_settings
+from headwater.config import FOREIGN_PREFIX, INTERVAL_VARIABLE, SECRET_PREFIX, load_settings
+from headwater.settings import SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -12,7 +12,7 @@ import pytest
 import headwater
 from headwater import errors
 from headwater.collectors.types import TYPES, config_model_of
-from headwater.config import SETTINGS, load_settings
+from headwater.config import load_settings
 from headwater.errors import InputError
 from headwater.language import (
     _environment_language,
@@ -23,6 +23,7 @@ from headwater.language import (
 )
 from headwater.pipeline.examples import EXAMPLES
 from headwater.pipeline.registry import STEP_HANDLERS
+from headwater.settings import SETTINGS
 
 PACKAGE = Path(headwater.__file__).parent
 CHINESE = {

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from pathlib import Path
 from urllib.request import urlopen
@@ -10,6 +11,9 @@ from urllib.request import urlopen
 import pytest
 
 from headwater import __version__
+from headwater.cli.doctor import EXTRAS
+from tests.extras.__main__ import NOT_FOR_USERS
+from tests.extras.checks import CHECKS
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,6 +44,12 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names} == {"headwater", f"headwater-{__version__}.dist-info"}
     for kind in (".toml", ".html", ".sql", ".css", ".typed"):
         assert any(name.endswith(kind) for name in names), kind
+
+
+def test_every_extra_is_known_to_those_who_tell_of_them() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(CHECKS) == {"none", *declared} - set(NOT_FOR_USERS), "`make extras` tries them all"
+    assert set(EXTRAS) == set(declared) - {"build", "dev", "simulate"}, "as `headwater doctor` lists them"
 
 
 def test_what_is_installed_from_it_works(wheel: Path, tmp_path: Path) -> None:

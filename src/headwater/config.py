@@ -1,14 +1,13 @@
 """Settings: defaults < headwater.toml < environment (and .env) < command line.
 
-`SETTINGS` is the one table from which the loader, `headwater config`, `.env.example` and the reference in
-docs/ are made. Reads files and the environment when `load_settings` is called, and at no other time.
+Reads files and the environment when `load_settings` is called, and at no other time. Which settings there are is in
+`headwater.settings`.
 """
 
-import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import unquote
 
 from headwater.errors import SettingError, Text
 from headwater.language import Language
+from headwater.settings import MINUTES_ALLOWED, SETTINGS, Setting, read_minutes
 
 TOML_NAME = "headwater.toml"
 INTERVAL_VARIABLE = "FETCH_INTERVAL_"  # in the environment
@@ -25,333 +25,8 @@ OUR_PREFIXES = ("HEADWATER_", "COLLECTOR_", INTERVAL_VARIABLE)
 SECRET_PREFIX = "HEADWATER_SECRET_"  # in the environment: what ${NAME} in a config may stand for  # noqa: S105
 FOREIGN_PREFIX = "HEADWATER_TEST_"  # ours, but read by the test suite only
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting. `read` turns text or a TOML value into the value, or raises ValueError."""
-
-    name: str
-    env: tuple[str, ...]
-    default: Any
-    read: Callable[[Any], Any]
-    allowed: Text
-    help: str
-    secret: bool = False
-
-
-def _whole(low: int, high: int) -> tuple[Callable[[Any], int], Text]:
-    def read(value: Any) -> int:
-        if (isinstance(value, bool | float) and value != int(value)) or isinstance(value, bool):
-            raise ValueError
-        number = int(value)
-        if not low <= number <= high:
-            raise ValueError
-        return number
-
-    return read, Text("a whole number from {low} to {high}", low=low, high=high)
-
-
-def _number(low: float, high: float) -> tuple[Callable[[Any], float], Text]:
-    def read(value: Any) -> float:
-        if isinstance(value, bool):
-            raise ValueError  # noqa: TRY004 - the loader turns every ValueError into the same clear line
-        number = float(value)
-        if not low <= number <= high:
-            raise ValueError
-        return number
-
-    return read, Text("a number from {low:g} to {high:g}", low=low, high=high)
-
-
-def _choice(*choices: str) -> tuple[Callable[[Any], str], Text]:
-    def read(value: Any) -> str:
-        if value not in choices:
-            raise ValueError
-        return str(value)
-
-    return read, Text("one of {choices}", choices=", ".join(choices))
-
-
-def _text(pattern: str, allowed: str) -> tuple[Callable[[Any], str | None], Text]:
-    def read(value: Any) -> str | None:
-        if not isinstance(value, str) or (value and not re.fullmatch(pattern, value)):
-            raise ValueError
-        return value or None
-
-    return read, Text(allowed)
-
-
-def _language(value: Any) -> str:
-    language = re.split(r"[-_.]", str(value))[0].lower()  # zh_CN.UTF-8, as locales are written
-    if language not in ("en", "zh"):
-        raise ValueError
-    return language
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    names = re.split(r"[,\s]+", value.strip()) if isinstance(value, str) else list(value)
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError
-    return tuple(name for name in names if name)
-
-
-def _address(value: Any) -> str:
-    return value if value == "localhost" else str(ipaddress.ip_address(str(value)))
-
-
-def _limits(value: Any) -> tuple[str, ...]:
-    limits = _names(value)
-    if not all(re.fullmatch(r"[a-z][a-z0-9_.]*=[1-9]\d{0,8}(/(s|min|h|d))?", limit) for limit in limits):
-        raise ValueError
-    return limits
-
-
-def _path(value: Any) -> Path:
-    if not isinstance(value, str) or not value:
-        raise ValueError
-    return Path(value).expanduser()
-
-
-def _default_data_dir() -> Path:
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "headwater"
-
-
-SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        "database_url",
-        ("HEADWATER_DATABASE_URL",),
-        None,
-        # One @ at most: with two, a part of the password is taken for the host, and the driver names hosts.
-        *_text(
-            r"(postgresql(\+psycopg)?|postgres)://(?!.*@.*@).+|sqlite:///.+",
-            "postgresql://… (with %40 for an @ in a password) or sqlite:///FILE",
-        ),
-        "The database. Unset: a SQLite file named headwater.db in the data directory.",
-        secret=True,
-    ),
-    Setting(
-        "data_dir",
-        ("HEADWATER_DATA_DIR",),
-        _default_data_dir,
-        _path,
-        Text("a directory"),
-        "Where Headwater keeps its files.",
-    ),
-    Setting(
-        "collector_tick",
-        ("COLLECTOR_TICK", "COLLECTOR_INTERVAL"),
-        60.0,
-        *_number(0.05, 86_400),
-        "Seconds after which the loop looks for due sources at the latest. Old name: COLLECTOR_INTERVAL.",
-    ),
-    Setting(
-        "collector_concurrency",
-        ("COLLECTOR_CONCURRENCY",),
-        20,
-        *_whole(1, 1_000),
-        "How many sources are visited at once.",
-    ),
-    Setting(
-        "visit_timeout_seconds",
-        ("HEADWATER_VISIT_TIMEOUT_SECONDS",),
-        300.0,
-        *_number(1, 3_600),
-        "The longest one visit may take in all.",
-    ),
-    Setting(
-        "policy",
-        ("HEADWATER_POLICY",),
-        "adaptive",
-        *_choice("adaptive", "cadence", "interval"),
-        "How visits are planned, for every source that has no policy of its own.",
-    ),
-    Setting(
-        "budget_visits_per_day",
-        ("HEADWATER_BUDGET_VISITS_PER_DAY",),
-        6.0,
-        *_number(0.01, 288),
-        "What the adaptive policy may spend: visits a source and day, on average over all sources.",
-    ),
-    Setting(
-        "freshness_minutes",
-        ("HEADWATER_FRESHNESS_MINUTES",),
-        None,
-        *_number(0.1, 10_080),
-        "The mean delay the adaptive policy aims at, instead of a budget.",
-    ),
-    Setting(
-        "backoff",
-        ("HEADWATER_BACKOFF",),
-        "cadence",
-        *_choice("cadence", "pipeline", "refresh"),
-        "How long a failing source is left alone: which table of waits.",
-    ),
-    Setting(
-        "pause_after_failures",
-        ("HEADWATER_PAUSE_AFTER_FAILURES",),
-        5,
-        *_whole(1, 1_000),
-        "Failures in a row after which a source is paused and tried once a day.",
-    ),
-    Setting(
-        "error_after_failures",
-        ("HEADWATER_ERROR_AFTER_FAILURES",),
-        10,
-        *_whole(1, 1_000),
-        "Failures in a row after which a source is in error and tried once a week.",
-    ),
-    Setting(
-        "min_interval_seconds",
-        ("HEADWATER_MIN_INTERVAL_SECONDS",),
-        300.0,
-        *_number(0.1, 86_400),
-        "The adaptive and cadence policies plan no visit sooner than this after the last.",
-    ),
-    Setting(
-        "max_interval_seconds",
-        ("HEADWATER_MAX_INTERVAL_SECONDS",),
-        86_400.0,
-        *_number(60, 604_800),
-        "The adaptive and cadence policies plan no visit later than this, unless the publisher asks for it.",
-    ),
-    Setting(
-        "max_body_megabytes",
-        ("HEADWATER_MAX_BODY_MEGABYTES",),
-        20,
-        *_whole(1, 1_024),
-        "The largest answer that is read, after decompression.",
-    ),
-    Setting(
-        "allow_hosts",
-        ("HEADWATER_ALLOW_HOSTS",),
-        (),
-        _names,
-        Text("host names, host:port or networks, separated by commas"),
-        "Private addresses that may be visited all the same. Everything private is refused by default.",
-    ),
-    Setting(
-        "host_concurrency",
-        ("HEADWATER_HOST_CONCURRENCY",),
-        2,
-        *_whole(1, 100),
-        "How many requests one host gets at once.",
-    ),
-    Setting(
-        "host_spacing_seconds",
-        ("HEADWATER_HOST_SPACING_SECONDS",),
-        0.5,
-        *_number(0, 3_600),
-        "The time between two requests to one host.",
-    ),
-    Setting(
-        "retention_days",
-        ("HEADWATER_RETENTION_DAYS",),
-        0.0,
-        *_number(0, 36_500),
-        "Days items are kept after they were first seen, unless their source says otherwise; 0 keeps them for ever.",
-    ),
-    Setting(
-        "retention_items",
-        ("HEADWATER_RETENTION_ITEMS",),
-        0,
-        *_whole(0, 1_000_000_000),
-        "Items that are kept of a source, the newest, unless it says otherwise; 0 keeps all.",
-    ),
-    Setting(
-        "retention_visit_days",
-        ("HEADWATER_RETENTION_VISIT_DAYS",),
-        30.0,
-        *_number(2, 36_500),
-        "Days the record of every single visit is kept; their sums by the hour stay.",
-    ),
-    Setting(
-        "pipeline_concurrency",
-        ("HEADWATER_PIPELINE_CONCURRENCY",),
-        10,
-        *_whole(0, 1_000),
-        "How many pipeline steps one process runs at once; 0: `collect --loop` and `serve` run none.",
-    ),
-    Setting(
-        "step_limits",
-        ("HEADWATER_STEP_LIMITS",),
-        (),
-        _limits,
-        Text("TYPE=NUMBER or TYPE=NUMBER/s, /min, /h or /d, separated by commas"),
-        "How many steps of a type one worker runs at once, or how many may start in a time on all workers together.",
-    ),
-    Setting(
-        "contact_url",
-        ("HEADWATER_CONTACT_URL",),
-        None,
-        *_text(r"(https?://|mailto:).+", "an http, https or mailto address"),
-        "Where publishers can reach you; part of the User-Agent.",
-    ),
-    Setting(
-        "public_url",
-        ("HEADWATER_PUBLIC_URL",),
-        None,
-        *_text(r"https?://[^\s?#]+", "http://… or https://…, without ? and #"),
-        "The address under which the world reaches this server: outlets say it, hubs push to it.",
-    ),
-    Setting(
-        "proxy",
-        ("HEADWATER_PROXY",),
-        None,
-        *_text(r"https?://.+", "http://… or https://…"),
-        "An HTTP proxy for all requests.",
-        secret=True,
-    ),
-    Setting(
-        "password",
-        ("HEADWATER_PASSWORD",),
-        None,
-        *_text(r".{8,200}", "8 to 200 characters"),
-        "Opens the dashboard, besides API keys; when it is set, this machine's own visitors sign in too.",
-        secret=True,
-    ),
-    Setting(
-        "host",
-        ("HEADWATER_HOST",),
-        "127.0.0.1",
-        _address,
-        Text("an address of this machine, like 127.0.0.1, 0.0.0.0 or ::1"),
-        "The address the dashboard and the API listen on. Any but a loopback address needs an API key.",
-    ),
-    Setting(
-        "port",
-        ("HEADWATER_PORT",),
-        8626,
-        *_whole(0, 65_535),
-        "The port the dashboard listens on; 0 takes a free one.",
-    ),
-    Setting(
-        "log_level",
-        ("HEADWATER_LOG_LEVEL",),
-        "info",
-        *_choice("debug", "info", "warning", "error"),
-        "How much is logged.",
-    ),
-    Setting(
-        "log_format",
-        ("HEADWATER_LOG_FORMAT",),
-        "text",
-        *_choice("text", "json"),
-        "How log lines are written: for people, or each as a JSON object.",
-    ),
-    Setting(
-        "language",
-        ("HEADWATER_LANGUAGE",),
-        None,
-        _language,
-        Text("one of {choices}", choices="en, zh"),
-        "The language of messages on the terminal. Unset: the terminal's own.",
-    ),
-)
-
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _BY_ENV = {env: setting for setting in SETTINGS for env in setting.env}
-_read_minutes, _ = _number(0.01, 525_600)
-_minutes_allowed = Text("minutes, from {low:g} to {high:g}", low=0.01, high=525_600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,14 +122,14 @@ def load_settings(
         # Taken out first: the later place is to stand last, whichever of a type's names it used.
         intervals.pop(type_name.lower(), None)
         try:
-            intervals[type_name.lower()] = _read_minutes(raw)
+            intervals[type_name.lower()] = read_minutes(raw)
         except (ValueError, TypeError, OverflowError):
             raise SettingError(
                 "{name} = {value} is not allowed ({origin}): it takes {allowed}",
                 name=shown_name,
                 value=raw,
                 origin=Text(origin),
-                allowed=_minutes_allowed,
+                allowed=MINUTES_ALLOWED,
             ) from None
         origins[INTERVAL_NAME + type_name.lower()] = origin
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -20,6 +21,7 @@ from sqlalchemy import func, select
 from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.collect.engine import MIN_LEASE_MARGIN_SECONDS
 from headwater.demo.run import config_of, kind_of
+from headwater.errors import StoreError
 from headwater.pipeline.advance import LEASE_SECONDS as RUN_LEASE_SECONDS
 from headwater.store.database import Store
 from headwater.store.sources import request_refresh
@@ -68,7 +70,7 @@ class Fleet:
         self.meter = Meter()
         self.findings: list[str] = []
         self.answers: Counter[str] = Counter()
-        self.kills = self.freezes = self.starts_without_database = 0
+        self.kills = self.freezes = 0
         self._publishing = publishing
         self._rng = rng
         self._directory = directory
@@ -160,10 +162,7 @@ class Fleet:
                     self.meter.sample(f"{self.name}: {name}", process.pid)
                 continue
             said = self._log_of[process.pid].read_text(errors="replace")
-            if said.startswith("error: the database") and said.count("\n") == 1:
-                self.starts_without_database += 1  # begun while it was away: a service manager tries again
-            else:
-                self.findings.append(f"{self.name}: {name} ended with {process.returncode}: {said[-400:]}")
+            self.findings.append(f"{self.name}: {name} ended with {process.returncode}: {said[-400:]}")
             self.processes[name] = self._start(name)
 
     def has_seen_everything(self) -> bool:
@@ -173,7 +172,8 @@ class Fleet:
             return connection.execute(unseen).scalar_one() == 0
 
     def refresh_all(self) -> None:
-        with Store.open(self.url) as store, store.writing() as connection:
+        """Everything is due now, whatever its plan says."""
+        with suppress(StoreError), Store.open(self.url) as store, store.writing() as connection:
             request_refresh(connection, None, time.time())
 
     def wake_up(self) -> None:

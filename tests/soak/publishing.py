@@ -10,14 +10,15 @@ from typing import Any, Self
 from fastapi import FastAPI, Request, Response
 
 from headwater.demo.publisher import create_publisher
-from headwater.demo.sources import CORRECTED_AFTER_SECONDS, DemoSource, many
+from headwater.demo.sources import CORRECTED_AFTER_SECONDS, HISTORY_SECONDS, DemoSource, many
 from headwater.web.server import address_of, listen, serve_app
 
 Known = tuple[str, int]  # an item: its source's name in addresses, and its number
 
-# A feed shows all that a soak publishes. What left it while its source was rightly left alone would be nobody's fault,
-# and could not be told from what was lost by ours; that visits do not come late is looked at for itself.
-WINDOW = 10_000
+# What a feed shows: more than can be published while its source is rightly left alone, for what left the feed by then
+# would be nobody's fault and could not be told from what was lost by ours. That visits do not come late is looked at
+# for itself. Documents are as large at the end as in the beginning, and so should be the memory of those who read them.
+WINDOW_SECONDS = HISTORY_SECONDS
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ class Publishing:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        app = create_publisher(self.sources, start_at=self._start_at, clock=self.now, window=WINDOW)
+        app = create_publisher(
+            self.sources, start_at=self._start_at, clock=self.now, window_seconds=WINDOW_SECONDS
+        )
         self._add_webhook(app)
         self._loop.run_until_complete(serve_app(app, self._listener, self._stopped))
         self._loop.close()

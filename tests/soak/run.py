@@ -15,6 +15,12 @@ from tests.soak.reckoning import Report, is_settled, reckon
 
 DATABASES = ("sqlite", "postgresql")
 SETTLING_SECONDS = 120.0
+# A visit that a busy machine cuts off makes its source rest for a quarter of an hour: here somebody looks after that,
+# so that nothing leaves a feed (publishing.WINDOW_SECONDS) before it is seen.
+REFRESH_SECONDS = 60.0
+# SQLite keeps up to 2 MB of pages and some statements for each connection, which fill as the database grows. What leaks
+# whatever the database is found on PostgreSQL.
+SQLITE_CACHES_MEGABYTES = 12.0
 QUIET_SHARE = 0.1  # at the end nobody is disturbed
 WARMING_SHARE = 0.25  # at the beginning everybody is
 
@@ -50,7 +56,7 @@ def soak(
         tell(f"published {len(published.due)} items; waiting for the rest to be collected and delivered")
         for fleet in fleets:
             fleet.wake_up()
-            fleet.refresh_all()  # sources whose visit a busy machine cut off rest for longer than anybody waits here
+            fleet.refresh_all()
         for fleet in fleets:
             with Store.open(fleet.url) as store:
                 fleet.wait_until(lambda store=store: is_settled(store, published), SETTLING_SECONDS)  # type: ignore[misc]
@@ -58,11 +64,10 @@ def soak(
                 tell(f"{fleet.name} has settled and ended")
                 reckon(fleet, store, publishing, report)
         report.lines.append(f"{publishing.requests} requests answered by the publisher")
-        most_megabytes = max(8.0, seconds / 60)
         for fleet in fleets:
             report.lines += fleet.meter.table()
-            report.lines.append(
-                f"{fleet.name}: {fleet.starts_without_database} starts found no database and were repeated"
+            most_megabytes = max(8.0, seconds / 60) + (
+                SQLITE_CACHES_MEGABYTES if fleet.name == "sqlite" else 0
             )
             report.findings += fleet.meter.leaks(most_megabytes, 8.0) + fleet.findings
     return report
@@ -90,6 +95,7 @@ def _make_trouble(
     next_trouble = start + 5.0
     next_restart = start + max(seconds / 10, 12.0)
     next_word = start + 30.0
+    next_refresh = start + REFRESH_SECONDS
     while (now := time.monotonic()) < start + seconds:
         for fleet in fleets:
             fleet.look_after()
@@ -102,6 +108,10 @@ def _make_trouble(
             for restart in restarts:
                 restart(rng.random() < 0.5)
             next_restart = now + max(seconds / 10, 12.0)
+        if now > next_refresh:
+            for fleet in fleets:
+                fleet.refresh_all()
+            next_refresh = now + REFRESH_SECONDS
         if now > next_word:
             done = ", ".join(f"{each.name} {each.kills} killed, {each.freezes} frozen" for each in fleets)
             tell(f"{now - start:.0f} s: {done}")

@@ -6,8 +6,9 @@ import typer
 
 from headwater.cli.output import Json, print_json, print_table
 from headwater.cli.session import Session
-from headwater.config import INTERVAL_NAME, INTERVAL_VARIABLE, SETTINGS, shown_value
+from headwater.config import INTERVAL_NAME, INTERVAL_VARIABLE, shown_value
 from headwater.language import translate as t
+from headwater.settings import SETTINGS
 from headwater.wording import NOTHING
 
 

@@ -42,7 +42,7 @@ NO_WAY = (
 )
 # The extras, and a module that each brings.
 EXTRAS = {
-    "simulate": "numba",
+    "fast": "numba",
     "enrich": "trafilatura",
     "video": "yt_dlp",
     "analyze": "jsonschema",

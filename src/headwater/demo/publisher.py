@@ -25,9 +25,12 @@ def create_publisher(
     *,
     start_at: float,
     clock: Callable[[], float] = time.time,
-    window: int = WINDOW,
+    window_seconds: float | None = None,
 ) -> FastAPI:
-    """The publisher of `sources`, which began at `start_at`; each shows its newest `window` items."""
+    """The publisher of `sources`, which began at `start_at`.
+
+    Each shows its newest WINDOW items, or those of the last `window_seconds`.
+    """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     by_path = {source.path: source for source in sources}
     delivered: deque[str] = deque(maxlen=SHOWN_DELIVERIES)
@@ -49,7 +52,12 @@ def create_publisher(
             return HTMLResponse(
                 "<!doctype html><title>Headwater demo</title><p>A page of the demo's publisher.</p>"
             )
-        items = source.items(start_at, clock())[-window:][::-1]
+        now = clock()
+        items = source.items(start_at, now)[::-1]
+        if window_seconds is None:
+            items = items[:WINDOW]
+        else:
+            items = [item for item in items if item.published_at > now - window_seconds]
         body = render(source, items, str(request.base_url).rstrip("/"))
         etag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
         headers = {"ETag": etag}

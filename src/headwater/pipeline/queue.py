@@ -38,8 +38,8 @@ Claims = Batch[int, ClaimedRun | Later | None]
 async def run_from_queue(worker: Worker) -> None:
     """Take jobs in each of the worker's pools until it is to stop; then let what runs end."""
     logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells of every job
-    for part in ("utils", "worker", "worker.worker"):
-        logging.getLogger(f"procrastinate.{part}").addFilter(_in_one_line)
+    for part in ("procrastinate.utils", "procrastinate.worker", "procrastinate.worker.worker", "asyncio"):
+        logging.getLogger(part).addFilter(_in_one_line)
     claims: Claims = Batch(partial(_claim, worker))
     async with asyncio.TaskGroup() as pools:
         for pool in worker.pools:
@@ -51,10 +51,13 @@ async def run_from_queue(worker: Worker) -> None:
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """That the database is away is no riddle: its own words are enough, without the way they came."""
+    """That the database is away is no riddle: its own words are enough, without the way they came.
+
+    Nor is that a job has gone to somebody else while its worker was held up: the run's own rows know whose it is.
+    """
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, ConnectorException | StoreError | OSError):
-        record.msg = f"{record.getMessage()}: {first_line(error.__cause__ or error)}"
+        record.msg = f"{first_line(record.getMessage())}: {first_line(error.__cause__ or error)}"
         record.args, record.exc_info = (), None
     return True
 

@@ -12,7 +12,8 @@ from headwater.collect.intervals import (
 )
 from headwater.collect.surroundings import read_intervals
 from headwater.collectors.types import SourceType, find_type, source_types
-from headwater.config import SETTINGS, shown_value
+from headwater.config import shown_value
+from headwater.settings import SETTINGS
 from headwater.store.settings import interval_settings
 from headwater.web.api.auth import needs
 from headwater.web.api.problems import problem_responses

@@ -6,9 +6,10 @@ from fastapi.responses import HTMLResponse, Response
 from headwater.collect.intervals import LONGEST_INTERVAL_MINUTES, set_type_interval
 from headwater.collect.surroundings import read_intervals
 from headwater.collectors.types import source_types
-from headwater.config import SETTINGS, shown_value
+from headwater.config import shown_value
 from headwater.errors import InputError
 from headwater.pipeline.plugins import list_plugins
+from headwater.settings import SETTINGS
 from headwater.store.keys import SCOPES, add_key, list_keys, revoke_key
 from headwater.store.settings import interval_settings
 from headwater.web.pages.frame import InAction, InPage, Page
