@@ -41,8 +41,8 @@ _EXPENDABLE: Final = ("collector 2", "worker 2")
 _COMMANDS: Final = {
     "collector 1": ("collect", "--loop"),
     "collector 2": ("collect", "--loop"),
-    "worker 1": ("worker",),
-    "worker 2": ("worker",),
+    "worker 1": ("worker", "--concurrency", "5"),
+    "worker 2": ("worker", "--concurrency", "5"),
     "API": ("serve",),
 }
 

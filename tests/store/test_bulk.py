@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Boolean, Column, Double, Integer, LargeBinary, MetaData, Table, Text, select
 
-from headwater.store.bulk import insert_rows, storable, update_rows
+from headwater.store.bulk import VALUES, insert_rows, padding, run_by, select_by, storable, update_rows
 from headwater.store.database import Store
 
 TABLE = Table(
@@ -84,3 +84,27 @@ def test_all_values_come_back_as_they_were(bulk_store: Store, values: list[tuple
         connection.execute(TABLE.delete())
         insert_rows(connection, TABLE, COLUMNS, rows)
     assert read(bulk_store) == rows
+
+
+def test_few_numbers_of_values_and_little_more_than_are_asked_for() -> None:
+    asked = {count + padding(count) for count in range(1, VALUES + 1)}
+    assert len(asked) < 50
+    assert all(count <= count + padding(count) <= 1.25 * count for count in range(1, VALUES + 1))
+    assert max(asked) < 32_766, "as many as SQLite takes"
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 33, 100])
+def test_rows_are_found_and_changed_once_however_many_are_asked_for(bulk_store: Store, count: int) -> None:
+    with bulk_store.writing() as connection:
+        insert_rows(connection, TABLE, ("id", "number"), [(number, 0.0) for number in range(1, 201)])
+        sql = "SELECT id FROM bulk_rows WHERE number = ? AND id {values}"
+        found = select_by(connection, sql, range(1, count + 1), "bigint", 0.0)
+        assert sorted(row.id for row in found) == list(range(1, count + 1))
+        run_by(
+            connection,
+            "UPDATE bulk_rows SET number = number + 1 WHERE NOT id {values}",
+            range(1, count + 1),
+            "bigint",
+        )
+        changed = connection.execute(select(TABLE.c.id).where(TABLE.c.number == 1.0)).scalars()
+        assert sorted(changed) == list(range(count + 1, 201))

@@ -114,11 +114,21 @@ def _execute_by(
     for start in range(0, len(values), VALUES):
         part = values[start : start + VALUES]
         if is_sqlite(connection):
+            part += part[-1:] * padding(len(part))
             marks = ",".join("?" * len(part))
             yield connection.exec_driver_sql(sql.format(values=f"IN ({marks})"), (*more, *part))
         else:
             statement = sql.replace("?", "%s").format(values=f"= ANY(%s::{array_type}[])")
             yield connection.exec_driver_sql(statement, (*more, part))
+
+
+def padding(count: int) -> int:
+    """How many more values make a round number of them, a quarter more at most.
+
+    SQLite's driver keeps the statements it has prepared, one for each number of values, and long ones take long to
+    prepare and much memory: so few numbers are better.
+    """
+    return -count % (1 << max(count.bit_length() - 3, 0))
 
 
 def storable(text: str | None) -> str | None:
