@@ -2,13 +2,21 @@
 
 import json
 import time
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from headwater.language import Language
-from tests.browser.conftest import in_language, opened
+from tests.browser.conftest import in_language, opened, running
 from tests.origin import Origin, Received
+
+
+@pytest.fixture(scope="module")
+def demo_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A demo of one's own, for things are added to it."""
+    with running(tmp_path_factory.mktemp("newcomer"), "demo") as address:
+        yield address
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

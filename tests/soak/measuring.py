@@ -20,6 +20,7 @@ KEPT = {
     "seen_ids",
     "collection_records",
     "collection_hours",
+    "collection_minutes",
     "pipeline_executions",
     "pipeline_steps",
     "outlet_items",

@@ -24,9 +24,9 @@ def has_tag(request: Request, tag: str) -> bool:
     return tag in tags or "*" in tags
 
 
-def answer_tagged(request: Request, answer: BaseModel) -> Response:
-    """The answer with its tag, or that the caller has it already."""
-    body = answer.model_dump_json().encode()
+def answer_tagged(request: Request, answer: BaseModel | bytes) -> Response:
+    """The answer, or its JSON, with its tag, or that the caller has it already."""
+    body = answer if isinstance(answer, bytes) else answer.model_dump_json().encode()
     tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
     headers: Mapping[str, str] = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization"}
     if has_tag(request, tag):
