@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, and_, delete, exists, not_, select, tuple_
 
-from headwater.store.bulk import is_sqlite, select_by
+from headwater.store.bulk import is_sqlite, padding, select_by
 from headwater.store.tables import collection_records, items, pipeline_executions, sources
 
 
@@ -97,7 +97,8 @@ def delete_idle_items(connection: Connection, item_ids: Sequence[int]) -> int:
 
     One for which a run has been started since they were looked up stays, as it would have if it had been there then.
     """
-    chosen = items.c.id.in_(item_ids)
+    ids = list(item_ids)
+    chosen = items.c.id.in_(ids + ids[-1:] * padding(len(ids)))
     if not is_sqlite(connection):  # whoever starts a run holds on to its item: wait, then look what there is
         connection.execute(select(items.c.id).where(chosen).order_by(items.c.id).with_for_update())
     return connection.execute(delete(items).where(chosen, _is_idle())).rowcount
