@@ -196,7 +196,7 @@ def first_title(children: Children, *names: str) -> str:
     for name in names:
         if name in children:
             for element in children[name]:
-                is_construct = element.get("type") or element.get("mode")
+                is_construct = element.keys() and (element.get("type") or element.get("mode"))
                 if title := atom_title(element) if is_construct else rss_title(element):
                     return title
     return ""

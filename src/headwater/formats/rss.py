@@ -180,7 +180,7 @@ def _has_atom_links(children: Children) -> bool:
     if "atom:link" in children:
         return True
     for element in children.get("link", ()):  # noqa: SIM110 - a generator would be most of what this costs
-        if element.get("href"):
+        if element.keys() and element.get("href"):
             return True
     return False
 
@@ -213,7 +213,9 @@ def _plain_link(scope: Scope, children: Children) -> str | None:
     """`<link>address</link>`, or Atom's form of it written without its namespace. The last one stands."""
     found = None
     for element in children.get("link", ()):
-        if (rel := element.get("rel")) is None or (rel or "alternate").strip().lower() == "alternate":
+        if not element.keys():  # the usual form, of which nothing else need be asked
+            found = scope.link(element, inner_text(element)) or found
+        elif (rel := element.get("rel")) is None or (rel or "alternate").strip().lower() == "alternate":
             found = scope.link(element, inner_text(element) or element.get("href")) or found
     return found
 
