@@ -203,7 +203,10 @@ class Fleet:
             if code != 0 and not (
                 is_new and code == -signal.SIGTERM
             ):  # it had not begun, and has nothing to end
-                self.findings.append(f"{self.name}: {name} ended with {code} when told to stop")
+                said = self._log_of[process.pid].read_text(errors="replace")
+                self.findings.append(
+                    f"{self.name}: {name} ended with {code} when told to stop: {said[-400:]}"
+                )
         for path in self._logs:
             if "Traceback" in (text := path.read_text(errors="replace")):
                 self.findings.append(f"{self.name}: {path.name}: {text[text.index('Traceback') :][:1500]}")
