@@ -76,8 +76,9 @@ def select_rows(
     for start in range(0, len(rows), size):
         part = rows[start : start + size]
         if is_sqlite(connection):
-            values: tuple[Any, ...] = tuple(value for row in part for value in row)
-            marks = ",".join([f"({','.join('?' * len(keys))})"] * len(part))
+            more = padding(len(part))  # rows of nothing, which match nothing
+            values: tuple[Any, ...] = (*chain.from_iterable(part), *[None] * (more * len(keys)))
+            marks = ",".join([f"({','.join('?' * len(keys))})"] * (len(part) + more))
             wanted = f"(VALUES {marks})"
             names = [f"column{number}" for number in range(1, len(keys) + 1)]
         else:
