@@ -169,19 +169,21 @@ def item_time(item: Item, now: float) -> tuple[float, bool]:
 
 
 def _candidate(item: Item, generated: float | None, now: float) -> Candidate:
-    return Candidate(item, id_key(item.external_id), _likenesses(item), _content_hash(item, generated, now))
+    shown = _hash(_CONTENT, item.title, item.summary or "", item.content or "")
+    return Candidate(
+        item, id_key(item.external_id), _likenesses(item, shown), shown + _stamp(item, generated, now)
+    )
 
 
-def _likenesses(item: Item) -> tuple[bytes, ...]:
+def _likenesses(item: Item, shown: bytes) -> tuple[bytes, ...]:
     title = " ".join(item.title.split())
     place = _place(item.url)
     date = "" if item.published_at is None else str(round(item.published_at))
-    text = f"{item.content or ''}\0{item.summary or ''}"
     found = []
     if title and place and date:
         found.append(_hash(_PLACE, place, title, date))
-    if len(text) > TELLING_CHARACTERS and (date or place):
-        found.append(_hash(_TEXT, title, text, date or place))
+    if len(item.content or "") + len(item.summary or "") >= TELLING_CHARACTERS and (date or place):
+        found.append(_hash(_TEXT + shown, date or place))
     return tuple(found)
 
 
@@ -210,14 +212,12 @@ def _shared_ids(items: tuple[Item, ...]) -> set[str]:
     return shared
 
 
-def _content_hash(item: Item, generated: float | None, now: float) -> bytes:
-    """A hash of what is shown, then the publisher's `updated` (0: none, or not meant)."""
+def _stamp(item: Item, generated: float | None, now: float) -> bytes:
+    """The publisher's `updated`; 0: none, or not meant."""
     stamp = item.updated_at
     if stamp is None or stamp == generated or abs(stamp - now) < FRESH_SECONDS or not 0 < stamp < 2.0**62:
         stamp = 0.0
-    return _hash(_CONTENT, item.title, item.summary or "", item.content or "") + int(stamp).to_bytes(
-        STAMP_BYTES, "big"
-    )
+    return int(stamp).to_bytes(STAMP_BYTES, "big")
 
 
 def _differs(known: bytes, found: bytes) -> bool:

@@ -61,6 +61,8 @@ def parse_date(text: str | None) -> datetime | None:
         return None
     if text[10:11] == "T" and (exact := _read_exact_iso(text)):
         return exact
+    if text[3:5] == ", " and (exact := _read_exact_rfc822(text)):
+        return exact
     if match := _RFC822.match(text):
         day, name, year, hour, minute, second, sign, zone_hours, zone_minutes, zone = match.groups()
         month = MONTHS.get(name.lower())
@@ -85,6 +87,22 @@ def _read_exact_iso(text: str) -> datetime | None:
     if not FIRST_YEAR < moment.year < LAST_YEAR or abs(offset) > _LARGEST_OFFSET:
         return None
     return moment.replace(tzinfo=UTC, microsecond=0) - offset
+
+
+_UTC_ENDINGS: Final = frozenset((" GMT", " +0000", " -0000", " UTC"))
+
+
+def _read_exact_rfc822(text: str) -> datetime | None:
+    """`Tue, 10 Nov 2026 08:05:00 GMT`, which most publishers write; None leaves it to the others."""
+    if text[25:] not in _UTC_ENDINGS or text[19] != ":" or text[22] != ":":
+        return None
+    day, year, hour, minute, second = text[5:7], text[12:16], text[17:19], text[20:22], text[23:25]
+    month = MONTHS.get(text[8:11].lower())
+    if month is None or not (day + year + hour + minute + second).isdigit() or not text.isascii():
+        return None
+    if text[7] != " " or text[11] != " " or text[16] != " ":
+        return None
+    return _moment(int(year), month, int(day), int(hour), int(minute), int(second), _ZERO)
 
 
 def _is_meridiem(iso: re.Match[str]) -> bool:
