@@ -30,7 +30,7 @@ from headwater.store.database import Store
 from headwater.store.search import index_all
 
 ITEMS = 20
-FIRST_ROUNDS = 4
+FIRST_ROUNDS = 10
 KINDS = ("SQLite", "PostgreSQL")
 PHASES = ("first visit", "all 304", "10 % changed")
 MOST_OF_BARE = {"all 304": 2.5}
@@ -161,7 +161,7 @@ def main() -> int:
         "--reader-sources", type=int, default=1000, help="feeds that reader visits; 0: none"
     )
     arguments.add_argument(
-        "--rounds", type=int, default=5, help="of every phase but the first; the cheapest counts"
+        "--rounds", type=int, default=10, help="of every phase but the first; the cheapest counts"
     )
     arguments.add_argument(
         "--at-once", type=int, default=50, help="visits at once, ours and the bare client's"
