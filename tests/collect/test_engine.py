@@ -458,6 +458,26 @@ async def test_gone_retires_the_source(
     assert (await collect(store, settings, clock)).tally.visits == 0
 
 
+async def test_a_stop_while_the_database_is_busy_is_polite(
+    store: Store, settings: Settings, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def busy(*args: object, **more: object) -> None:
+        loop.call_soon_threadsafe(asked.set)
+        error = StoreError("the database {url} failed: {problem}", url="x", problem="it is locked")
+        error.passing = True
+        raise error
+
+    monkeypatch.setattr("headwater.collect.engine.claim_due", busy)
+    async with Engine(store, settings, clock=clock) as engine, asyncio.timeout(20):
+        running = asyncio.create_task(engine.run())
+        await asked.wait()
+        engine.stop()
+        assert await running is True
+
+
 async def test_a_stop_is_bounded_even_when_every_slot_is_taken(
     store: Store, settings: Settings, origin: Origin, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,7 +250,7 @@ class Engine:
             await asyncio.wait((working, settling), return_when=asyncio.FIRST_COMPLETED)
             failed = working.exception() if working.done() else None
             in_time = await self._drain(settling)
-            if failed is not None:
+            if failed is not None and not self._is_beside_the_point(failed):
                 raise failed
             return in_time
         finally:
@@ -261,6 +261,10 @@ class Engine:
             if left_over:  # stopped at once, or by an error: their leases need not run out for that
                 with contextlib.suppress(StoreError):
                     await self._store.write(release, left_over)
+
+    def _is_beside_the_point(self, failed: BaseException) -> bool:
+        """Whether it is a look into a busy database that was given up because we were told to stop."""
+        return self._stopping and isinstance(failed, StoreError) and failed.passing
 
     async def _surroundings(self) -> Surroundings:
         return await read_surroundings(
@@ -453,7 +457,10 @@ class Engine:
             settling.result()
         in_time = not self._visits
         if left_over := await self._cut_off():
-            await self._store.write(release, left_over)
+            await patiently(
+                lambda: self._store.write(release, left_over),
+                give_up=lambda: self._stop_seconds_left() <= 0,
+            )
         return in_time
 
     async def _cut_off(self) -> list[Source]:
