@@ -26,6 +26,7 @@ _WEB = ("http://", "https://")
 # Path and query of an address without anything special in it, as `urlsplit` finds them, in a tenth of its time.
 _USUAL_URL = re.compile(r"https?://[\w.:@%-]+(/[!$-.0->@-~/]*)?(?:\?([!$-~]*))?(?:#[!$-~]*)?\Z", re.ASCII)
 _pack_length = Struct(">Q").pack
+_new_hash = blake2b(digest_size=HASH_BYTES).copy  # half the time of making one
 # What a hash is of, in the form of the texts that follow it.
 _ID, _ADDRESS, _PLACE, _TEXT, _CONTENT = (
     _pack_length(len(label)) + label for label in (b"id", b"address", b"place", b"text", b"content")
@@ -262,4 +263,6 @@ def _hash(label: bytes, *texts: str) -> bytes:
         except UnicodeEncodeError:  # a lone surrogate
             encoded = text.encode("utf-8", "replace")
         whole += _pack_length(len(encoded)) + encoded
-    return blake2b(whole, digest_size=HASH_BYTES).digest()
+    digest = _new_hash()
+    digest.update(whole)
+    return digest.digest()

@@ -11,20 +11,13 @@ from urllib.parse import urljoin
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ORIGIN = re.compile(r"https?://[^/?#\s]+", re.IGNORECASE)
 _SPACES = re.compile(r"[\t\r\n]+")
-_NOT_RELATIVE: Final = r"[A-Za-z][A-Za-z0-9+.-]*:|#"
-# One pattern for each attribute: it begins with a literal, which the engine finds twenty times faster than an
-# alternation of names.
-_NAMES: Final = ("href", "src")
-_VALUE: Final = (
-    rf"""=(?:"\s*(?!{_NOT_RELATIVE}|\s|")([^"<>]*)"|'\s*(?!{_NOT_RELATIVE}|\s|')([^'<>]*)'"""
-    rf"""|(?!["']|{_NOT_RELATIVE})([^\s"'<>]+))"""
-)
-_RELATIVE: Final = tuple(re.compile(name + _VALUE) for name in _NAMES)
-_RELATIVE_SHOUTED: Final = tuple(re.compile(name.upper() + _VALUE) for name in _NAMES)
+_LINKING: Final = {name[-1]: name for name in ("href", "src", "srcset")}  # attributes, by their last letter
+_VALUE = re.compile(r"""=(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))""")
+_UNQUOTED: Final = 3
+_LAST_LETTERS: Final = "fctFCT"
+_USUAL: Final = ('"https://', '"http://')
 _LONGEST_HEADER: Final = 8_192
 _LONGEST_TAG: Final = 2000  # how far back to look for the beginning of a tag
-_SRCSET = re.compile(r"""srcset=(?:"([^"<>]*)"|'([^'<>]*)')""")
-
 
 _LINK_VALUE = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
@@ -76,32 +69,48 @@ def resolve_html(body: str, base: str | None) -> str:
     if "=" not in body or not base or not is_absolute(base):
         return body
     edits: list[tuple[int, int, str]] = []
-    patterns = _RELATIVE
-    if "href=" not in body and "src=" not in body and "srcset=" not in body:
-        if not ("SRC=" in body or "HREF=" in body):
-            return body
-        patterns = _RELATIVE_SHOUTED
-    for pattern in patterns:
-        for match in pattern.finditer(body):
-            if _is_attribute(body, match.start()):
-                value = match[match.lastindex or 1]
-                joined = join(base, value.replace("&amp;", "&")) or value
-                edits.append((*_value_span(match), _quote(joined)))
-    for match in _SRCSET.finditer(body) if "srcset=" in body else ():
-        if _is_attribute(body, match.start()):
-            edits.append((*_value_span(match), _quote(_resolve_srcset(match[match.lastindex or 1], base))))
+    # From one equals sign to the next: nothing is found faster than a single character.
+    position = body.find("=")
+    while position >= 0:
+        end = position + 1
+        if body[position - 1] in _LAST_LETTERS:
+            edit, end = _edit_at(body, position, base)
+            if edit is not None:
+                edits.append((position + 1, end, edit))
+        position = body.find("=", end)
     if not edits:
         return body
     parts: list[str] = []
     position = 0
-    for start, end, replacement in sorted(edits):
+    for start, end, replacement in edits:
         parts += (body[position:start], replacement)
         position = end
     return "".join((*parts, body[position:]))
 
 
-def _value_span(match: re.Match[str]) -> tuple[int, int]:
-    return match.start() + match[0].index("=") + 1, match.end()
+def _edit_at(body: str, position: int, base: str) -> tuple[str | None, int]:
+    """What the value behind the equals sign at `position` is to become, if it is to change, and where it ends."""
+    end = position + 1
+    name = _LINKING[body[position - 1].lower()]
+    if name != "srcset" and body.startswith(_USUAL, end):
+        return None, body.find('"', end + 1) + 1 or end
+    start = position - len(name)
+    if body[start:position].lower() != name or (match := _VALUE.match(body, position)) is None:
+        return None, end
+    value = match[match.lastindex or 1]
+    if name != "srcset":
+        resolved = _resolve(value, base)
+    else:
+        resolved = _resolve_srcset(value, base) if match.lastindex != _UNQUOTED else value
+    changes = resolved != value and _is_attribute(body, start)
+    return _quote(resolved) if changes else None, match.end()
+
+
+def _resolve(value: str, base: str) -> str:
+    address = value.strip()
+    if not address or address[0] == "#" or is_absolute(address):
+        return value
+    return join(base, address.replace("&amp;", "&")) or value
 
 
 def _quote(value: str) -> str:

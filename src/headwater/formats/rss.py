@@ -7,7 +7,7 @@ elements inside RSS are read too. It never fails: a field it cannot read is abse
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from headwater.formats.atom import ATOM_DATES_PUBLISHED, ATOM_DATES_UPDATED, Links, read_links
 from headwater.formats.dates import parse_date
@@ -50,10 +50,15 @@ _AUTHOR_NAMES: Final = (
     ("googleplay:author",),
     ("dc:contributor", "atom:contributor", "dc:publisher"),
 )
+_AUTHORS: Final = frozenset(name for names in _AUTHOR_NAMES for name in names)
 # Which of the two dc:date is, nobody says.
 _PUBLISHED: Final = ("pubdate", *ATOM_DATES_PUBLISHED, "dc:date", "date")
 _UPDATED: Final = (*ATOM_DATES_UPDATED, "lastbuilddate", "dc:date", "date")
 _NO_LINKS: Final = Links()
+# What the fields that every item has are read from: where an item has nothing else, no other field need be looked for.
+_USUAL: Final = frozenset(
+    ("title", "link", "guid", "description", "content:encoded", "pubdate", "author", "dc:creator", "category")
+)
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 _RDF_ABOUT: Final = f"{_RDF}about"
 
@@ -128,8 +133,8 @@ def _read_channel(
         categories=_categories(channel),
         generator=first_text(channel, "generator", "atom:generator"),
         rights=first_text(channel, "copyright", "atom:rights", "dc:rights", "dcterms:rights"),
-        published=_first_date(channel, "pubdate", *ATOM_DATES_PUBLISHED),
-        updated=_first_date(channel, "lastbuilddate", *ATOM_DATES_UPDATED, "dc:date", "date"),
+        published=_first_date(channel, ("pubdate", *ATOM_DATES_PUBLISHED)),
+        updated=_first_date(channel, ("lastbuilddate", *ATOM_DATES_UPDATED, "dc:date", "date")),
         self_link=links.self_link,
         next_link=links.next_link,
         hub_links=links.hubs,
@@ -140,7 +145,6 @@ def _read_channel(
 def read_item(scope: Scope, item: Element) -> Entry:
     """One item."""
     children = scope.children(item)
-    vocabularies = scope.names.prefixes
     links = read_links(scope, pick(children, "atom:link", "link")) if _has_atom_links(children) else _NO_LINKS
     identifier, permalink = _guid(scope, children)
     marked = bool(item.keys())  # few items have attributes, and every look at one costs
@@ -150,30 +154,38 @@ def read_item(scope: Scope, item: Element) -> Entry:
         link = about
     if link is None and marked and (href := item.get("href") or item.get("HREF")):  # CDF
         link = scope.link(item, href)
-    files = _files(scope, children, links)
-    source_title, source_url = _source(scope, children)
+    is_usual = not marked and links is _NO_LINKS and _USUAL.issuperset(children)
     return Entry(
         id=identifier or about or first_text(children, "dc:identifier"),
         link=link,
         title=_item_title(scope, children),
         authors=_item_authors(scope, children),
-        published=_first_date(children, *_PUBLISHED),
-        updated=_first_date(children, *_UPDATED)
-        or (parse_date(item.get("lastmod") or item.get("LASTMOD")) if marked else None),
+        published=_first_date(children, _PUBLISHED),
         summary=_summary(scope, children),
         content=_content(scope, children),
         categories=_categories(children),
-        enclosures=files,
-        image=entry_image(scope, children, files),
-        language=first_text(children, "dc:language", "language") or (language_of(item) if marked else None),
-        comments_url=_linked_text(scope, children, "comments") or links.replies,
-        comments_feed=_linked_text(scope, children, "wfw:commentrss") or links.replies_feed,
-        comments_count=positive_integer(first_text(children, "slash:comments", "thr:total")),
-        source_title=source_title,
-        source_url=source_url,
-        chapters=entry_chapters(scope, children) if "podcast" in vocabularies else None,
-        transcripts=entry_transcripts(scope, children) if "podcast" in vocabularies else (),
+        **({} if is_usual else _read_rest(scope, item, children, links)),
     )
+
+
+def _read_rest(scope: Scope, item: Element, children: Children, links: Links) -> dict[str, Any]:
+    """The fields of an entry that not every feed has."""
+    files = _files(scope, children, links)
+    source_title, source_url = _source(scope, children)
+    vocabularies = scope.names.prefixes
+    return {
+        "updated": _first_date(children, _UPDATED) or parse_date(item.get("lastmod") or item.get("LASTMOD")),
+        "enclosures": files,
+        "image": entry_image(scope, children, files),
+        "language": first_text(children, "dc:language", "language") or language_of(item),
+        "comments_url": _linked_text(scope, children, "comments") or links.replies,
+        "comments_feed": _linked_text(scope, children, "wfw:commentrss") or links.replies_feed,
+        "comments_count": positive_integer(first_text(children, "slash:comments", "thr:total")),
+        "source_title": source_title,
+        "source_url": source_url,
+        "chapters": entry_chapters(scope, children) if "podcast" in vocabularies else None,
+        "transcripts": entry_transcripts(scope, children) if "podcast" in vocabularies else (),
+    }
 
 
 def _has_atom_links(children: Children) -> bool:
@@ -237,11 +249,10 @@ def _guid(scope: Scope, children: Children) -> tuple[str | None, str | None]:
 
 
 def _item_authors(scope: Scope, children: Children) -> tuple[Person, ...]:
-    for names in _AUTHOR_NAMES:
-        if (found := pick(children, *names)) and (
-            people := unique_persons([_author(scope, element) for element in found])
-        ):
-            return people
+    if not _AUTHORS.isdisjoint(children):
+        for names in _AUTHOR_NAMES:
+            if people := unique_persons([_author(scope, element) for element in pick(children, *names)]):
+                return people
     if "media" in scope.names.prefixes:
         return unique_persons(
             read_person_text(text)
@@ -261,7 +272,7 @@ def _author(scope: Scope, element: Element) -> Person | None:
     return read_person_text(text)
 
 
-def _first_date(children: Children, *names: str) -> datetime | None:
+def _first_date(children: Children, names: tuple[str, ...]) -> datetime | None:
     for name in names:
         if name in children:
             for element in children[name]:
@@ -274,7 +285,7 @@ def _summary(scope: Scope, children: Children) -> str | None:
     for element in children.get("description", ()):
         if body := rss_body(scope, element):
             return body
-    for element in pick(children, "atom:summary"):
+    for element in children.get("atom:summary", ()):
         if body := atom_body(scope, element):
             return body
     for element in pick(children, "dc:description", "abstract"):

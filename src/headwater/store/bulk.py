@@ -134,9 +134,16 @@ def padding(count: int) -> int:
 
 def storable(text: str | None) -> str | None:
     """`text` without what no database takes: NUL characters and lone surrogates."""
-    if text is None or (text.isascii() and "\x00" not in text):
-        return text
-    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+    if text is None:
+        return None
+    if "\x00" in text:
+        text = text.replace("\x00", "")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return text.encode("utf-8", "replace").decode("utf-8")
+    return text
 
 
 def _arrays(

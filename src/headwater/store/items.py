@@ -166,27 +166,32 @@ _SEEN = ("source_id", "id_hash", "item_hash", "content_hash", "first_seen_at")
 def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemChange, ...], float]]) -> None:
     """Write the changes of many visits, each given as (source id, changes, time)."""
     new: list[tuple[Any, ...]] = []
-    seen: dict[tuple[int, bytes], tuple[Any, ...]] = {}
+    seen: dict[int, dict[bytes, tuple[Any, ...]]] = {}
     positions = iter(take_positions(connection, sum(len(changes) for _, changes, _ in visits)))
     for source_id, changes, now in visits:
+        seen_here = seen.setdefault(source_id, {})
         for change in changes:
             if change.kind == "renamed":
                 _rename(connection, source_id, change)
                 change = replace(change, item_key=change.id_key)
-            for key in (change.id_key, *change.likenesses):
-                seen[source_id, key] = (source_id, key, change.item_key, change.content_hash, now)
+            # SQLite's driver looks long for a way to write `bytes`, and knows at once how to write these.
+            id_key, item_key = bytearray(change.id_key), bytearray(change.item_key)
+            content_hash = bytearray(change.content_hash)
+            seen_here[change.id_key] = (source_id, id_key, item_key, content_hash, now)
+            for key in change.likenesses:
+                seen_here[key] = (source_id, bytearray(key), item_key, UNKNOWN_CONTENT, now)
             position = next(positions)
             if change.kind == "new":
                 new.append(
                     (
                         source_id,
                         storable(change.item.external_id),
-                        change.id_key,
+                        id_key,
                         *_content_values(change.item),
                         change.item_at,
                         change.date_invented,
                         now,
-                        change.content_hash,
+                        content_hash,
                         position,
                         position,
                     )
@@ -198,7 +203,7 @@ def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemCh
         connection,
         seen_ids,
         _SEEN,
-        list(seen.values()),
+        [row for rows in seen.values() for row in rows.values()],
         "ON CONFLICT (source_id, id_hash) DO UPDATE SET content_hash = excluded.content_hash",
     )
 
