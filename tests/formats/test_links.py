@@ -50,6 +50,13 @@ def test_join_without_a_base_leaves_relative_addresses() -> None:
         ('write href="/a" in a tag', 'write href="/a" in a tag'),  # text that talks about markup
         ('&lt;a href="/a"&gt;', '&lt;a href="/a"&gt;'),
         ('<a data-href="/a">x</a>', '<a data-href="/a">x</a>'),
+        ('<A HREF="/a">x</A><img src="/b">', '<A HREF="https://e.org/a">x</A><img src="https://e.org/b">'),
+        ('<a href="https://x.org/?a=b&amp;/src=c">x</a>', '<a href="https://x.org/?a=b&amp;/src=c">x</a>'),
+        ('<a href="/a?x=/src=y">x</a>', '<a href="https://e.org/a?x=/src=y">x</a>'),
+        ('<a href="http://open>x</a> <img src=/b>', '<a href="http://open>x</a> <img src="https://e.org/b">'),
+        ('<img srcset="https://x.org/a 1x, /b 2x">', '<img srcset="https://x.org/a 1x, https://e.org/b 2x">'),
+        ("<img srcset=/a>", "<img srcset=/a>"),
+        ("=f=", "=f="),
     ],
 )
 def test_resolve_html(body: str, resolved: str) -> None:

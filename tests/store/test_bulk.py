@@ -108,3 +108,18 @@ def test_rows_are_found_and_changed_once_however_many_are_asked_for(bulk_store: 
         )
         changed = connection.execute(select(TABLE.c.id).where(TABLE.c.number == 1.0)).scalars()
         assert sorted(changed) == list(range(count + 1, 201))
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        (None, None),
+        ("plain", "plain"),
+        ("新闻", "新闻"),
+        ("a\x00b", "ab"),
+        ("新\x00闻", "新闻"),
+        ("a\ud800b", "a?b"),
+    ],
+)
+def test_storable_drops_what_no_database_takes(text: str | None, stored: str | None) -> None:
+    assert storable(text) == stored
