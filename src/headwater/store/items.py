@@ -166,6 +166,7 @@ _SEEN = ("source_id", "id_hash", "item_hash", "content_hash", "first_seen_at")
 def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemChange, ...], float]]) -> None:
     """Write the changes of many visits, each given as (source id, changes, time)."""
     new: list[tuple[Any, ...]] = []
+    no_content = bytearray(UNKNOWN_CONTENT)
     seen: dict[int, dict[bytes, tuple[Any, ...]]] = {}
     positions = iter(take_positions(connection, sum(len(changes) for _, changes, _ in visits)))
     for source_id, changes, now in visits:
@@ -174,12 +175,12 @@ def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemCh
             if change.kind == "renamed":
                 _rename(connection, source_id, change)
                 change = replace(change, item_key=change.id_key)
-            # SQLite's driver looks long for a way to write `bytes`, and knows at once how to write these.
+            # SQLite's driver looks long for a way to write `bytes` and truths, and knows at once how to write these.
             id_key, item_key = bytearray(change.id_key), bytearray(change.item_key)
             content_hash = bytearray(change.content_hash)
             seen_here[change.id_key] = (source_id, id_key, item_key, content_hash, now)
             for key in change.likenesses:
-                seen_here[key] = (source_id, bytearray(key), item_key, UNKNOWN_CONTENT, now)
+                seen_here[key] = (source_id, bytearray(key), item_key, no_content, now)
             position = next(positions)
             if change.kind == "new":
                 new.append(
@@ -189,7 +190,7 @@ def write_items(connection: Connection, visits: Sequence[tuple[int, tuple[ItemCh
                         id_key,
                         *_content_values(change.item),
                         change.item_at,
-                        change.date_invented,
+                        int(change.date_invented),
                         now,
                         content_hash,
                         position,
