@@ -7,9 +7,11 @@ from sqlalchemy import Connection
 
 from headwater.errors import InputError
 from headwater.model import Item
-from headwater.store import search
+from headwater.store import cursors, listing, search
 from headwater.store.database import Store
 from headwater.store.items import ItemChange, list_items, write_items
+from headwater.store.listing import newest_items
+from headwater.store.outlets import Outlet, add_outlet, read_edition, remove_outlet
 from headwater.store.search import (
     BATCH,
     LATE_SECONDS,
@@ -150,3 +152,80 @@ def test_changed_items_are_found_by_what_they_say_now_and_deleted_ones_not_at_al
     with store.writing() as connection:
         connection.exec_driver_sql("DELETE FROM items")
         assert connection.exec_driver_sql("SELECT count(*) FROM item_words").scalar_one() == 0
+
+
+@pytest.mark.parametrize("common", [-1.0, 2.0])
+@pytest.mark.parametrize("many", [1, 1_000])
+@pytest.mark.parametrize("walked", [1, 1_000])
+def test_the_same_is_found_however_common_the_words_seem(
+    store: Store, monkeypatch: pytest.MonkeyPatch, common: float, many: int, walked: int
+) -> None:
+    """Whether matches are looked for among the newest items or gathered, and whether the first was in vain."""
+    monkeypatch.setattr(search, "COMMON", common)
+    monkeypatch.setattr(search, "MANY_MATCHES", many)
+    monkeypatch.setattr(listing, "WALKED_ITEMS", walked)
+    monkeypatch.setattr(cursors, "WALKED_ITEMS", walked)
+    with store.writing() as connection:
+        store_texts(
+            connection, {f"{number}": f"wave {'odd' * (number % 2)} n{number}" for number in range(9)}
+        )
+    index_all(store, NOON)
+    with store.writing() as connection:
+        for query, names in (("wave", "012345678"), ("od*", "1357"), ("wave -odd", "02468"), ("n7", "7")):
+            wanted = Selection(search=query)
+            newest = list(reversed(names))
+            first = newest_items(connection, wanted, limit=2)
+            assert [item.title[-1] for item in first] == newest[:3]
+            rest = newest_items(connection, wanted, after=(first[0].item_at, first[0].id), limit=9)
+            assert [item.title[-1] for item in rest] == newest[1:]
+            of_one = newest_items(connection, Selection(search=query, source_ids=(1,)), limit=9)
+            assert [item.title[-1] for item in of_one] == newest
+            add_outlet(connection, Outlet("two", "Two", wanted, item_limit=2), NOON)
+            assert list(read_edition(connection, "two").item_ids) == [item.id for item in first[:2]]
+            remove_outlet(connection, "two")
+            cursors.create_cursor(connection, "all", now=NOON, selection=wanted)
+            placed = cursors.read_cursor(connection, "all", limit=9).items
+            assert [each.item.external_id for each in placed] == list(names)
+            cursors.remove_cursor(connection, "all")
+
+
+_FILL = (
+    """
+    INSERT INTO items (id, source_id, external_id, id_hash, title, item_at, first_seen_at, content_hash, position,
+        changed_position)
+    SELECT n, 1, n, convert_to('' || n, 'UTF8'), '', n, n, '', n, n FROM generate_series(1, 20000) AS new (n)
+    """,
+    # A third have `sea`, ten `old` and three `oldest`; of other words there are more than PostgreSQL remembers.
+    """
+    INSERT INTO item_words
+    SELECT n, to_tsvector('simple',
+        (SELECT string_agg('w' || k || 'n' || n % (90 + k), ' ') FROM generate_series(1, 12) AS each (k))
+        || CASE WHEN n % 3 = 0 THEN ' sea' ELSE '' END || CASE WHEN n <= 10 THEN ' old' ELSE '' END
+        || CASE WHEN n <= 3 THEN ' oldest' ELSE '' END)
+    FROM generate_series(1, 20000) AS new (n)
+    """,
+    "ANALYZE items, item_words",
+    "SET LOCAL max_parallel_workers_per_gather = 0",  # who count for themselves what they read
+)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_word_is_not_looked_for_in_all_items(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL expects more items of a word it does not know than there are, and would go through all for them."""
+    monkeypatch.setattr(listing, "WALKED_ITEMS", 500)
+    monkeypatch.setattr(search, "MANY_MATCHES", 5_000)
+
+    def rows_read() -> int:
+        counted = connection.exec_driver_sql(
+            "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_xact_user_tables WHERE relname = 'items'"
+        )
+        return int(counted.scalar_one())
+
+    with store.writing() as connection:
+        add_source(connection, name="one", type="rss.feed", url="https://one.example/", now=NOON)
+        for statement in _FILL:
+            connection.exec_driver_sql(statement.replace("%", "%%"))
+        for query in ("old", "old*", "oldest", "sea", "sea old"):
+            before = rows_read()
+            assert len(newest_items(connection, Selection(search=query), limit=1)) == 2
+            assert rows_read() - before < 1_500, query

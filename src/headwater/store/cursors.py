@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Row, Select, func, literal, select
 
 from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.store.items import StoredItem, stored_item
@@ -166,9 +166,10 @@ def _place(cursor: Cursor) -> Any:
 def _matching(
     connection: Connection, query: Select[Any], cursor: Cursor, last: int, *, item_by_item: bool = False
 ) -> Select[Any]:
+    # As literals, by which PostgreSQL knows that it may be nearly all there is, even when it plans for any cursor.
     return query.where(
-        _place(cursor) > cursor.position,
-        _place(cursor) <= last,
+        _place(cursor) > literal(cursor.position, literal_execute=True),
+        _place(cursor) <= literal(last, literal_execute=True),
         *conditions(connection, cursor.selection, item_by_item=item_by_item),
     )
 

@@ -5,14 +5,15 @@ A page that is fetched every other second must not read the contents of what it 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from headwater.model import Json
 from headwater.store.items import StoredItem, stored_item
 from headwater.store.paging import one_page
+from headwater.store.search import is_common
 from headwater.store.selection import EVERYTHING, WALKED_ITEMS, Selection, conditions
 from headwater.store.tables import LIVE, items, sources
 
@@ -52,7 +53,6 @@ def newest_items(
 ) -> list[ListedItem]:
     """Up to `limit` items and one more, newest first, from after the one at `after` (its time and number)."""
     column = items.c
-    order = [column.item_at, column.id]
     query = select(
         column.id,
         column.source_id,
@@ -63,20 +63,41 @@ def newest_items(
         column.item_at,
         column.version,
     ).join_from(items, sources)
+    found = newest_rows(connection, query, selection, after=after, limit=limit)
+    return [ListedItem(*row) for row in found]
 
-    def read(*wanted: ColumnElement[bool]) -> list[ListedItem]:
+
+def newest_rows(
+    connection: Connection,
+    query: Select[Any],
+    selection: Selection,
+    *,
+    after: tuple[float, int] | None = None,
+    limit: int,
+) -> Sequence[Any]:
+    """Up to `limit` rows and one more of a query over items joined with their sources, newest items first."""
+    order = [items.c.item_at, items.c.id]
+
+    def read(*wanted: ColumnElement[bool]) -> Sequence[Any]:
         page = one_page(query.where(*wanted), order, after=after, limit=limit, newest_first=True)
-        return [ListedItem(*row) for row in connection.execute(page)]
+        return connection.execute(page).all()
 
-    if selection.folders or selection.types:
-        # Many sources have a page's worth among the newest of all, most likely. If not, theirs are gathered.
-        walked = one_page(select(column.item_at), order, after=after, limit=0, newest_first=True)
+    # Many sources have a page's worth among the newest of all, most likely, and so has a common word.
+    # If not, theirs are gathered.
+    if selection.folders or selection.types or _looks_for_common_words(connection, selection):
+        walked = one_page(select(items.c.item_at), order, after=after, limit=0, newest_first=True)
         last = connection.execute(walked.offset(WALKED_ITEMS)).scalar()
-        near = () if last is None else (column.item_at >= last,)
+        near = () if last is None else (items.c.item_at >= last,)
         found = read(*conditions(connection, selection, item_by_item=True), *near)
         if last is None or len(found) > limit:
             return found
     return read(*conditions(connection, selection))
+
+
+def _looks_for_common_words(connection: Connection, selection: Selection) -> bool:
+    if selection.search is None or selection.source_ids:
+        return False
+    return is_common(connection, selection.search)
 
 
 def read_items(connection: Connection, item_ids: Sequence[int]) -> list[StoredItem]:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.store.bulk import insert_rows, storable
 from headwater.store.items import StoredItem, stored_item
+from headwater.store.listing import newest_rows
 from headwater.store.selection import (
     EVERYTHING,
     Selection,
@@ -100,14 +101,8 @@ def list_outlets(connection: Connection) -> list[Outlet]:
 def read_edition(connection: Connection, name: str) -> Edition:
     """Which items an outlet shows, newest first: enough to tell whether a reader has them all."""
     outlet = get_outlet(connection, name)
-    query = (
-        select(items.c.id, items.c.version, items.c.first_seen_at)
-        .join_from(items, sources)
-        .where(*conditions(connection, outlet.selection))
-        .order_by(items.c.item_at.desc(), items.c.id.desc())
-        .limit(outlet.item_limit)
-    )
-    rows = connection.execute(query).all()
+    query = select(items.c.id, items.c.version, items.c.first_seen_at).join_from(items, sources)
+    rows = newest_rows(connection, query, outlet.selection, limit=outlet.item_limit - 1)
     item_ids = tuple(row.id for row in rows)
     rewritten_at = connection.execute(
         select(func.max(item_versions.c.replaced_at)).where(item_versions.c.item_id.in_(item_ids))

@@ -77,7 +77,7 @@ def found_items(
         visited = select(and_(~its.c.is_deleted, its.c.schedule_enabled, its.c.is_active))
         query = query.where(visited.where(its.c.id == item.source_id).correlate(items).scalar_subquery())
     page = one_page(query, [item.first_seen_at, item.id], after=after, limit=limit, newest_first=True)
-    return [_raw_item(list(row)) for row in connection.execute(page)]
+    return [_raw_item(list(row)) for row in connection.execute(page).all()]
 
 
 def _raw_item(cells: list[Any]) -> RawItem:

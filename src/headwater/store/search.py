@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, column, func, select, text
+from sqlalchemy import ColumnElement, Connection, Row, any_, column, func, select, text
 
 from headwater.errors import InputError
 from headwater.store.bulk import is_sqlite, select_by
@@ -28,6 +28,7 @@ MOST_PLACES = 16_000  # PostgreSQL counts no further
 POSITION = "search.indexed"  # every item up to this number is in the index
 # Of matches, beyond which it is quicker to look through the newest items for some of them than to sort them all.
 MANY_MATCHES = 25_000
+COMMON = 0.01  # of all items: the share from which a page's worth is expected among the newest few thousand
 
 _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
@@ -68,8 +69,11 @@ def read_query(query: str) -> list[Term]:
     return terms
 
 
-def matches(connection: Connection, query: str) -> ColumnElement[bool]:
-    """The condition that an item matches a query."""
+def matches(connection: Connection, query: str, *, item_by_item: bool = False) -> ColumnElement[bool]:
+    """The condition that an item matches a query.
+
+    With `item_by_item`, something else narrows the items to a few thousand, which may be looked at one by one.
+    """
     terms = sorted(read_query(query), key=lambda term: term.excluded)
     if is_sqlite(connection):
         words = _fts5(terms)
@@ -79,19 +83,50 @@ def matches(connection: Connection, query: str) -> ColumnElement[bool]:
             )
             return here.bindparams(words=words).columns(column("found")).exists()
         found = text("SELECT rowid AS id FROM item_words WHERE item_words MATCH :words")
-    else:
-        found = text("SELECT item_id AS id FROM item_words WHERE words @@ CAST(:words AS tsquery)")
-        words = _tsquery(terms)
-    return items.c.id.in_(found.bindparams(words=words).columns(column("id")).scalar_subquery())
+        return items.c.id.in_(found.bindparams(words=words).columns(column("id")).scalar_subquery())
+    words = _tsquery(terms)
+    every = text("SELECT item_id AS id FROM item_words WHERE words @@ CAST(:words AS tsquery)")
+    found_ids = every.bindparams(words=words).columns(column("id")).scalar_subquery()
+    if item_by_item or (_is_common(connection, words) and not _is_overrated(connection, terms, words)):
+        return items.c.id.in_(found_ids)
+    # PostgreSQL takes every word it does not know for one that hundreds or thousands of items have. Left to itself it
+    # goes through the newest items for a page of them, which of a rare word means through all. An array it gathers.
+    return items.c.id == any_(func.array(found_ids))
+
+
+def is_common(connection: Connection, query: str) -> bool:
+    """Whether a page of matches is likely among the newest few thousand items; SQLite sees to it in `matches`."""
+    return not is_sqlite(connection) and _is_common(connection, _tsquery(read_query(query)))
+
+
+def _is_common(connection: Connection, words: str) -> bool:
+    """Whether PostgreSQL expects many matches, going by what it knows of the words that occur most."""
+    matching = _expected_rows(connection, " WHERE words @@ CAST(:words AS tsquery)", words=words)
+    return matching > COMMON * _expected_rows(connection)
+
+
+def _expected_rows(connection: Connection, condition: str = "", **values: str) -> float:
+    plan = text("EXPLAIN (FORMAT JSON) SELECT item_id FROM item_words" + condition)
+    rows: float = connection.execute(plan, values).scalar_one()[0]["Plan"]["Plan Rows"]
+    return rows
+
+
+def _is_overrated(connection: Connection, terms: list[Term], words: str) -> bool:
+    """Whether there are few matches after all: of the beginning of a word, PostgreSQL never expects few."""
+    return any(term.prefix for term in terms) and not _has_many(connection, words)
 
 
 def _has_many(connection: Connection, words: str) -> bool:
-    """Whether so many items match that FTS5's list of them is long; PostgreSQL's planner knows by itself."""
-    few = text("SELECT rowid FROM item_words WHERE item_words MATCH :words LIMIT :most").columns(
-        column("rowid")
-    )
+    """Whether so many items match that a list of them is long."""
+    few = text(_MATCHING[is_sqlite(connection)] + " LIMIT :most").columns(column("found"))
     counted = select(func.count()).select_from(few.bindparams(words=words, most=MANY_MATCHES).subquery())
     return connection.execute(counted).scalar_one() == MANY_MATCHES
+
+
+_MATCHING = {
+    True: "SELECT 1 AS found FROM item_words WHERE item_words MATCH :words",
+    False: "SELECT 1 AS found FROM item_words WHERE words @@ CAST(:words AS tsquery)",
+}
 
 
 def _fts5(terms: list[Term]) -> str:

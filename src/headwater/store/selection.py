@@ -58,7 +58,7 @@ def conditions(
         status: Any = literal_column("'ANALYZED'") if selection.status == "ANALYZED" else selection.status
         wanted.append(items.c.status == status)
     if selection.search is not None:
-        wanted.append(matches(connection, selection.search))
+        wanted.append(matches(connection, selection.search, item_by_item=item_by_item))
     if selection.outlet is not None:
         published = select(outlet_items.c.item_id).where(outlet_items.c.outlet_name == selection.outlet)
         wanted.append(items.c.id.in_(published))

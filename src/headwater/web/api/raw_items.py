@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
+import orjson
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,6 +14,7 @@ from headwater.web.api.problems import problem_responses
 from headwater.web.api.times import Since, Time, seconds_of
 from headwater.web.context import InContext
 from headwater.web.etags import NOT_MODIFIED, IfNoneMatch, answer_tagged
+from headwater.wording import iso
 
 router = APIRouter(prefix="/raw-items", tags=["raw items"])
 
@@ -181,21 +183,22 @@ async def stats(
 
 def _answer(request: Request, found: list[RawItem], limit: int) -> Response:
     page, following = split_page(found, limit, lambda item: (item.first_seen_at, item.id))
+    # `RawItemEntry`, as JSON has it: there are hundreds in one answer, and they come from our own rows.
     shown = [
-        RawItemEntry(
-            id=item.id,
-            source_id=item.source_id,
-            source_name=item.source_name,
-            source_type=alias_of(item.source_type),
-            title=item.title,
-            url=item.url,
-            author=item.author,
-            content=item.content or item.summary,
-            published_at=item.published_at,
-            fetched_at=item.first_seen_at,
-            dedup_key=item.external_id,
-            metadata=item.extra,
-        )
+        {
+            "id": item.id,
+            "source_id": item.source_id,
+            "source_name": item.source_name,
+            "source_type": alias_of(item.source_type),
+            "title": item.title,
+            "url": item.url,
+            "author": item.author,
+            "content": item.content or item.summary,
+            "published_at": iso(item.published_at),
+            "fetched_at": iso(item.first_seen_at),
+            "dedup_key": item.external_id,
+            "metadata": item.extra,
+        }
         for item in page
     ]
-    return answer_tagged(request, RawItemPage(items=shown, next=following))
+    return answer_tagged(request, orjson.dumps({"items": shown, "next": following}))

@@ -80,7 +80,7 @@ class Page:
     async def render(self, template: str, **values: Any) -> str:
         now = self.context.clock()
         pages: Environment = self.request.app.state.pages
-        return await pages.get_template(template).render_async(
+        return pages.get_template(template).render(
             {
                 "t": self.t,
                 "language": self.language,
@@ -192,7 +192,6 @@ def make_environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        enable_async=True,
     )
     pages.filters["http_only"] = http_only
     return pages
