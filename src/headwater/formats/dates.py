@@ -89,20 +89,21 @@ def _read_exact_iso(text: str) -> datetime | None:
     return moment.replace(tzinfo=UTC, microsecond=0) - offset
 
 
-_UTC_ENDINGS: Final = frozenset((" GMT", " +0000", " -0000", " UTC"))
-_MONTHS: Final = {name.title(): f"-{number:02}-" for name, number in MONTHS.items() if len(name) == 3}
+_USUAL_RFC822 = re.compile(
+    r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (?:GMT|UTC|[+-]0000)\Z", re.ASCII
+)
+_MONTHS: Final = {name.title(): f"{number:02}" for name, number in MONTHS.items() if len(name) == 3}
 
 
 def _read_exact_rfc822(text: str) -> datetime | None:
     """`Tue, 10 Nov 2026 08:05:00 GMT`, which most publishers write; None leaves it to the others."""
-    if text[25:] not in _UTC_ENDINGS or text[19] != ":" or text[22] != ":":
+    match = _USUAL_RFC822.match(text)
+    if match is None:
         return None
-    month = _MONTHS.get(text[8:11])
-    if month is None or text[7] != " " or text[11] != " " or text[16] != " ":
-        return None
+    day, month, year, clock = match.groups()
     try:  # the standard library's reading of the other form is the fastest there is
-        moment = datetime.fromisoformat(f"{text[12:16]}{month}{text[5:7]}T{text[17:25]}+00:00")
-    except ValueError:
+        moment = datetime.fromisoformat(f"{year}-{_MONTHS[month]}-{day}T{clock}+00:00")
+    except (KeyError, ValueError):
         return None
     return moment if FIRST_YEAR <= moment.year <= LAST_YEAR else None
 

@@ -50,9 +50,10 @@ _AUTHOR_NAMES: Final = (
     ("googleplay:author",),
     ("dc:contributor", "atom:contributor", "dc:publisher"),
 )
-_AUTHORS: Final = frozenset(name for names in _AUTHOR_NAMES for name in names)
 # Which of the two dc:date is, nobody says.
 _PUBLISHED: Final = ("pubdate", *ATOM_DATES_PUBLISHED, "dc:date", "date")
+_BODIES: Final = ("content:encoded", "xhtml:body", "xhtml:div", "body", "fullitem")
+_CATEGORIES: Final = ("category", "atom:category", "dc:subject", "media:category")
 _UPDATED: Final = (*ATOM_DATES_UPDATED, "lastbuilddate", "dc:date", "date")
 _NO_LINKS: Final = Links()
 # What the fields that every item has are read from: where an item has nothing else, no other field need be looked for.
@@ -101,7 +102,11 @@ def _read_channel(
 ) -> Feed:
     links = read_links(scope, pick(channel, "atom:link", "link"))
     link = _plain_link(scope, channel) or links.alternate
-    people = [_author(scope, e) for e in pick(channel, "managingeditor", "author", "dc:creator", "dc:author")]
+    people = [
+        _author(scope, element, name)
+        for name in ("managingeditor", "author", "dc:creator", "dc:author")
+        for element in channel.get(name, ())
+    ]
     atom_people = [read_atom_person(scope, element) for element in pick(channel, "atom:author")]
     if not atom_people and not people:
         people = [read_person_text(text) for text in _texts(channel, "itunes:author", "googleplay:author")]
@@ -249,10 +254,15 @@ def _guid(scope: Scope, children: Children) -> tuple[str | None, str | None]:
 
 
 def _item_authors(scope: Scope, children: Children) -> tuple[Person, ...]:
-    if not _AUTHORS.isdisjoint(children):
-        for names in _AUTHOR_NAMES:
-            if people := unique_persons([_author(scope, element) for element in pick(children, *names)]):
-                return people
+    for names in _AUTHOR_NAMES:
+        people = []
+        for name in names:
+            if name in children:
+                for element in children[name]:
+                    if person := _author(scope, element, name):
+                        people.append(person)
+        if people:
+            return unique_persons(people)
     if "media" in scope.names.prefixes:
         return unique_persons(
             read_person_text(text)
@@ -262,13 +272,13 @@ def _item_authors(scope: Scope, children: Children) -> tuple[Person, ...]:
     return ()
 
 
-def _author(scope: Scope, element: Element) -> Person | None:
+def _author(scope: Scope, element: Element, name: str) -> Person | None:
     if len(element):
         return read_atom_person(scope, element)
     text = element.text or ""
-    if scope.names[element.tag] == "dc:creator":  # free text by its definition; only a bare address is one
-        name = plain_text(text)
-        return read_person_text(name) if " " not in name else Person(name=name)
+    if name == "dc:creator":  # free text by its definition; only a bare address is one
+        person = plain_text(text)
+        return Person(person) if " " in person else read_person_text(person)
     return read_person_text(text)
 
 
@@ -302,9 +312,11 @@ def _summary(scope: Scope, children: Children) -> str | None:
 
 
 def _content(scope: Scope, children: Children) -> str | None:
-    for element in pick(children, "content:encoded", "xhtml:body", "xhtml:div", "body", "fullitem"):
-        if body := rss_body(scope, element):
-            return body
+    for name in _BODIES:
+        if name in children:
+            for element in children[name]:
+                if body := rss_body(scope, element):
+                    return body
     for element in pick(children, "atom:content", "content"):
         if body := atom_body(scope, element):
             return body
@@ -312,12 +324,14 @@ def _content(scope: Scope, children: Children) -> str | None:
 
 
 def _categories(children: Children) -> tuple[str, ...]:
-    return unique(
-        [
-            collapse(inner_text(element) or element.get("label") or element.get("term") or "")
-            for element in pick(children, "category", "atom:category", "dc:subject", "media:category")
-        ]
-    )
+    found = []
+    for name in _CATEGORIES:
+        if name in children:
+            for element in children[name]:
+                found.append(
+                    collapse(inner_text(element) or element.get("label") or element.get("term") or "")
+                )
+    return unique(found)
 
 
 def _files(scope: Scope, children: Children, links: Links) -> tuple[Enclosure, ...]:
