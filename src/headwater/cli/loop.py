@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-GARBAGE_AFTER = 20_000  # objects more than before: a few megabytes at most
+GARBAGE_AFTER = 5_000
 _M_ARENA_MAX, ARENAS = -8, 2
 
 
