@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+# Objects more than before: a megabyte or so of what pages leave behind. Several times as many cost several megabytes,
+# which come and go so slowly that they look like a leak; with several times fewer, every visit is interrupted.
 GARBAGE_AFTER = 5_000
 _M_ARENA_MAX, ARENAS = -8, 2
 
