@@ -18,7 +18,7 @@ from tests.origin import Origin
 SOURCES, ITEMS = 30, 20
 WARMING = 40  # rounds of all paths: everything is loaded, every connection has prepared its statements
 ROUNDS = 60
-MOST_BYTES = 2 << 20  # more, for all the rounds: a tenth of it is usual, and three kilobytes a request are too many
+MOST_BYTES = 2 << 20  # for all the rounds: a tenth of it is usual
 PATHS = (
     "/",
     "/items",
