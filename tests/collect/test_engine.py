@@ -635,6 +635,7 @@ async def test_one_run_ends_even_where_sources_come_due_again_at_once(
 async def test_what_another_holds_on_to_is_not_tried_all_the_time(
     postgres_store: Store, settings: Settings, origin: Origin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    empty_tables(postgres_store)
     origin.route("/feed", body=rss(1))
     source = add(postgres_store, origin.url("/feed"), FakeClock(time.time()))
     tries: list[float] = []

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from headwater.errors import StoreError
 from headwater.store.database import Store
-from tests.databases import copy_sqlite
+from tests.databases import copy_sqlite, empty_tables
 
 
 def test_no_traceback_shows_what_was_to_be_stored(store: Store) -> None:
@@ -31,6 +31,7 @@ def test_a_full_disk_is_waited_out(sqlite_template: Path, tmp_path: Path) -> Non
 def test_who_is_frozen_in_a_transaction_holds_nobody_up(
     postgres_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    empty_tables(postgres_store)
     monkeypatch.setattr("headwater.store.database.FROZEN_SECONDS", 0.2)
     wanted = text("INSERT INTO settings (key, value, updated_at) VALUES ('k', '1', 0)")
     with Store.open(str(postgres_store.url.render_as_string(hide_password=False)), shared=True) as frozen:
