@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import event, select
 
 from headwater.collect.adding import add_unvisited, read_new_source
-from headwater.collect.engine import Engine
+from headwater.collect.engine import HELD_SECONDS, Engine
 from headwater.config import Settings, load_settings
 from headwater.errors import StoreError
 from headwater.model import Source
@@ -24,7 +24,7 @@ from headwater.store.outages import Outage, read_outages
 from headwater.store.queue import claim_sources, count_due
 from headwater.store.settings import set_setting
 from headwater.store.sources import get_source, list_sources, request_refresh
-from headwater.store.tables import collection_records
+from headwater.store.tables import collection_records, sources
 from tests.clock import FakeClock
 from tests.databases import empty_tables
 from tests.origin import Answer, Origin, Received
@@ -630,6 +630,34 @@ async def test_one_run_ends_even_where_sources_come_due_again_at_once(
     async with Engine(store, replace(settings, collector_concurrency=1)) as engine, asyncio.timeout(20):
         await engine.collect_due()
     assert engine.tally.visits == 10
+
+
+async def test_what_another_holds_on_to_is_not_tried_all_the_time(
+    postgres_store: Store, settings: Settings, origin: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_tables(postgres_store)
+    origin.route("/feed", body=rss(1))
+    source = add(postgres_store, origin.url("/feed"), FakeClock(time.time()))
+    tries: list[float] = []
+    claim = Engine._claim
+
+    async def counted(engine: Engine, *which: object, **more: object) -> list[Source]:
+        tries.append(time.monotonic())
+        return await claim(engine, *which, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Engine, "_claim", counted)
+    async with Engine(postgres_store, settings) as engine:
+        with postgres_store.writing() as frozen:
+            frozen.execute(select(sources.c.id).where(sources.c.id == source.id).with_for_update())
+            running = asyncio.create_task(engine.run())
+            while len(tries) < 12:  # some of them at once: it is woken when it begins to listen
+                await asyncio.sleep(0.01)
+            assert tries[-1] - tries[0] > 5 * HELD_SECONDS
+        async with asyncio.timeout(30):
+            while reread(postgres_store, source).last_fetched_at is None:
+                await asyncio.sleep(0.01)
+        engine.stop()
+        assert await running
 
 
 @pytest.mark.parametrize("wrong_by", [-3 * 365 * 86_400.0, 3 * 365 * 86_400.0], ids=["behind", "ahead"])

@@ -174,6 +174,10 @@ class Fleet:
     def refresh_all(self) -> None:
         """Everything is due now, whatever its plan says."""
         with suppress(StoreError), Store.open(self.url) as store, store.writing() as connection:
+            if (
+                not store.is_sqlite
+            ):  # one who is frozen in a transaction is woken by us: we must not wait for it
+                connection.exec_driver_sql("SET LOCAL lock_timeout = '5s'")
             request_refresh(connection, None, time.time())
 
     def wake_up(self) -> None:

@@ -18,9 +18,8 @@ SETTLING_SECONDS = 300.0  # at most: on a machine that does nothing else it take
 # A visit that a busy machine cuts off makes its source rest for a quarter of an hour: here somebody looks after that,
 # so that nothing leaves a feed (publishing.WINDOW_SECONDS) before it is seen.
 REFRESH_SECONDS = 60.0
-# SQLite keeps up to 2 MB of pages and some statements for each connection, which fill as the database grows. What leaks
-# whatever the database is found on PostgreSQL.
-SQLITE_CACHES_MEGABYTES = 12.0
+# However long it is: in the second half of its life a process has loaded and prepared what it will need.
+MOST_MEGABYTES_MORE, MOST_FILES_MORE = 8.0, 8.0
 QUIET_SHARE = 0.1  # at the end nobody is disturbed
 WARMING_SHARE = 0.25  # at the beginning everybody is
 
@@ -66,10 +65,7 @@ def soak(
         report.lines.append(f"{publishing.requests} requests answered by the publisher")
         for fleet in fleets:
             report.lines += fleet.meter.table()
-            most_megabytes = max(8.0, seconds / 60) + (
-                SQLITE_CACHES_MEGABYTES if fleet.name == "sqlite" else 0
-            )
-            report.findings += fleet.meter.leaks(most_megabytes, 8.0) + fleet.findings
+            report.findings += fleet.meter.leaks(MOST_MEGABYTES_MORE, MOST_FILES_MORE) + fleet.findings
     return report
 
 

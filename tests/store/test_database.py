@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from headwater.errors import StoreError
 from headwater.store.database import Store
-from tests.databases import copy_sqlite
+from tests.databases import copy_sqlite, empty_tables
 
 
 def test_no_traceback_shows_what_was_to_be_stored(store: Store) -> None:
@@ -26,3 +26,21 @@ def test_a_full_disk_is_waited_out(sqlite_template: Path, tmp_path: Path) -> Non
                 "INSERT INTO settings (key, value, updated_at) VALUES ('k', zeroblob(9000000), 0)"
             )
         assert caught.value.passing
+
+
+def test_who_is_frozen_in_a_transaction_holds_nobody_up(
+    postgres_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_tables(postgres_store)
+    monkeypatch.setattr("headwater.store.database.FROZEN_SECONDS", 0.2)
+    wanted = text("INSERT INTO settings (key, value, updated_at) VALUES ('k', '1', 0)")
+    with Store.open(str(postgres_store.url.render_as_string(hide_password=False)), shared=True) as frozen:
+        with pytest.raises(StoreError) as caught, frozen.writing() as connection:
+            connection.execute(wanted)
+            with postgres_store.writing() as other:
+                other.exec_driver_sql("SET LOCAL lock_timeout = '20s'")
+                other.execute(wanted)  # waits until it is known whether the first one stays
+            connection.execute(wanted)
+        assert caught.value.passing
+        with frozen.reading() as connection:
+            assert connection.execute(text("SELECT count(*) FROM settings WHERE key = 'k'")).scalar_one() == 1

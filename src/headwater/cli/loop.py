@@ -8,7 +8,11 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-GARBAGE_AFTER = 20_000  # objects more than before: a few megabytes at most
+# Objects more than before: a megabyte or so of what pages leave behind. Several times as many are several megabytes,
+# which come and go so slowly that they look like a leak; with several times fewer, every visit is interrupted.
+GARBAGE_AFTER = 5_000
+# What was in use at the time is looked at again after so many looks, and what was then, too, after so many of those.
+AGAIN_AFTER = 2, 5
 _M_ARENA_MAX, ARENAS = -8, 2
 
 
@@ -18,7 +22,8 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     # and what is loaded by now stays, so it need not be looked at again.
     _share_arenas()
     gc.freeze()
-    gc.set_threshold(GARBAGE_AFTER)
+    gc.collect()  # of nothing: what is frozen no longer counts as a reason to put off looking at everything
+    gc.set_threshold(GARBAGE_AFTER, *AGAIN_AFTER)
     try:
         import uvloop
     except ImportError:  # there is none for Windows

@@ -50,7 +50,7 @@ class Session:
 
         self.log_to_terminal()
         url = self.settings.database
-        return wait_for(lambda: Store.open(url)) if waiting else Store.open(url)
+        return wait_for(lambda: Store.open(url, shared=True)) if waiting else Store.open(url)
 
     def log_to_terminal(self) -> None:
         handler = logging.StreamHandler()

@@ -50,6 +50,7 @@ MIN_LEASE_MARGIN_SECONDS = 5.0
 STOP_SECONDS = 30.0
 LOOK_SECONDS = 1.0
 MIN_SLEEP_SECONDS = 0.02
+HELD_SECONDS = 0.1  # before another look at what is due, but which somebody does not let go of
 # At this pace the plans' arithmetic is worth compiling: what that costs is earned back within the hour.
 COMPILE_AFTER_VISITS = 2_000
 COMPILE_WITHIN_SECONDS = 600.0
@@ -116,6 +117,7 @@ class Engine:
         self._outage_told_at = 0.0
         self._steered_at = 0.0
         self._on_given_back: Callable[[int], None] = lambda source_id: None  # claimed, but not visited
+        self._found_nothing_at = -math.inf  # there was nothing to claim, since the last sleep
         self._wake = asyncio.Event()  # something may be due
         self._listener = Listener(store, self.wake)
         self._upkeep = Upkeep(store, settings, self._clock, give_up=lambda: self._stopping)
@@ -333,8 +335,10 @@ class Engine:
         while time.monotonic() < until and await self._has_room():
             # Behind the many sources of one busy host stand others: they are reached in larger steps.
             limit = BATCH if crowded else self._claim_limit()
+            began_at = self._clock()
             claimed = await self._claim(claim_due, limit, due_by=due_by)
             if not claimed:
+                self._found_nothing_at = began_at
                 return
             crowded = await self._line_up(claimed)
 
@@ -429,6 +433,7 @@ class Engine:
         is looked at every LOOK_SECONDS: one read of an index.
         """
         until = self._clock() + self._settings.collector_tick
+        tried_at, self._found_nothing_at = self._found_nothing_at, -math.inf
         while not self._stopping:
             self._wake.clear()  # before the look: what is announced from here on may be missing in it
             await self._set_clock()
@@ -436,7 +441,11 @@ class Engine:
             now = self._clock()
             first = await self._patiently(lambda: self._store.read(next_due_at))
             if first is not None and first <= now:
+                if first <= tried_at:  # and could not be had
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._wake.wait(), HELD_SECONDS)
                 break
+            tried_at = -math.inf
             wait = min(until, until if first is None else first) - now
             if wait <= 0:
                 break

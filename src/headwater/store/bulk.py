@@ -124,12 +124,12 @@ def _execute_by(
 
 
 def padding(count: int) -> int:
-    """How many more values make a round number of them, a quarter more at most.
+    """How many more values make a power of two of them.
 
-    SQLite's driver keeps the statements it has prepared, one for each number of values, and long ones take long to
-    prepare and much memory: so few numbers are better.
+    SQLite's driver keeps the statements it has prepared, for each connection one for each number of values, and long
+    ones take long to prepare and much memory: with few numbers, all of them are soon there and no more come.
     """
-    return -count % (1 << max(count.bit_length() - 3, 0))
+    return (1 << max(count - 1, 0).bit_length()) - count
 
 
 def storable(text: str | None) -> str | None:

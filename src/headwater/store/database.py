@@ -28,15 +28,21 @@ T = TypeVar("T")
 SQLITE_BUSY_SECONDS = 5.0  # beyond that, whoever can wait tries again
 POSTGRES_THREADS = 8
 PING_AFTER_SECONDS = 1.0  # of rest, in which the server may have gone away
+# A process that is frozen in a transaction (its machine sleeps, somebody stopped it) holds on to rows that others want.
+FROZEN_SECONDS = 60.0
 
 
 class Store:
-    """An open, up-to-date database."""
+    """An open, up-to-date database.
 
-    def __init__(self, url: str) -> None:
+    `shared`: by one who works on for ever beside others, and who therefore lets go of a transaction that it does
+    nothing about. One who computes for minutes about what it reads is not that.
+    """
+
+    def __init__(self, url: str, *, shared: bool = False) -> None:
         self.url = _normalise(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url)
+        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgres_engine(self.url, shared)
         readers = POSTGRES_THREADS if not self.is_sqlite else 4
         self._read_threads = ThreadPoolExecutor(readers, thread_name_prefix="store-read")
         # SQLite has one writer at a time: one thread spares it the quarrel and keeps commits in order.
@@ -45,11 +51,11 @@ class Store:
         )
 
     @classmethod
-    def open(cls, url: str) -> Self:
+    def open(cls, url: str, *, shared: bool = False) -> Self:
         """Connect, and bring the tables up to date."""
         from headwater.store.migrate import upgrade  # Alembic-free unless there is something to do
 
-        store = cls(url)
+        store = cls(url, shared=shared)
         try:
             upgrade(store)
         except BaseException:
@@ -188,8 +194,15 @@ def _sqlite_engine(url: URL) -> Engine:
     return engine
 
 
-def _postgres_engine(url: URL) -> Engine:
+def _postgres_engine(url: URL, shared: bool) -> Engine:
     engine = create_engine(url, hide_parameters=True, pool_size=POSTGRES_THREADS, max_overflow=4)
+
+    if shared:
+
+        @event.listens_for(engine, "connect")
+        def set_up(connection: Any, record: object) -> None:
+            connection.execute(f"SET idle_in_transaction_session_timeout = {FROZEN_SECONDS * 1000:.0f}")
+            connection.commit()
 
     @event.listens_for(engine, "checkin")
     def note(connection: object, record: ConnectionPoolEntry) -> None:
