@@ -63,10 +63,8 @@ def claim_costs(stores: list[Store], claims: int, clock: Callable[[], float]) ->
     return [seconds / claims / 10 * 1000 for seconds in spent]
 
 
-def _collect(
-    pipe: Pipe, database_url: str, port: int, feeds: int, fleet: int, visits: int, at_once: int
-) -> None:
-    """Collect from a fleet in which every source is a host of its own, until so many visits are done."""
+def _collect(pipe: Pipe, database_url: str, visits: int, at_once: int) -> None:
+    """Collect from a fleet until so many visits are done."""
     from headwater.cli.loop import run
     from headwater.collect.engine import Engine
     from headwater.config import load_settings
@@ -77,14 +75,6 @@ def _collect(
         collector_concurrency=at_once,
     )
     store = Store.open(database_url)
-    fill(
-        store,
-        fleet,
-        url=f"'http://127.' || (n / 65536) || '.' || (n / 256 % 256) || '.' || (n % 256) || ':{port}/'"
-        f" || (n % {feeds}) || '.xml?' || n",
-        etag=f"CASE WHEN n % {FIRST_EVERY} = 0 THEN '' ELSE '\"' || (n % {feeds}) || '-0-0123456789abcdef\"' END",
-        visited_at=f"CASE WHEN n % {FIRST_EVERY} = 0 THEN NULL ELSE 1.0 END",
-    )
 
     async def main() -> None:
         async with Engine(store, settings, on_settled=lambda _: visited()) as engine:
@@ -105,8 +95,22 @@ def _collect(
     store.close()
 
 
-def peak_memory(*what: object) -> tuple[float, float, float]:
-    """Megabytes at the peak of collecting, megabytes before it began, and visits a second."""
-    with contender(_collect, *what) as collecting:
+def peak_memory(
+    database_url: str, port: int, feeds: int, fleet: int, visits: int, at_once: int
+) -> tuple[float, float, float]:
+    """Megabytes at the peak of collecting, megabytes before it began, and visits a second.
+
+    Every source is a host of its own. The process that collects is another than the one that makes the fleet.
+    """
+    with Store.open(database_url) as store:
+        fill(
+            store,
+            fleet,
+            url=f"'http://127.' || (n / 65536) || '.' || (n / 256 % 256) || '.' || (n % 256) || ':{port}/'"
+            f" || (n % {feeds}) || '.xml?' || n",
+            etag=f"CASE WHEN n % {FIRST_EVERY} = 0 THEN '' ELSE '\"' || (n % {feeds}) || '-0-0123456789abcdef\"' END",
+            visited_at=f"CASE WHEN n % {FIRST_EVERY} = 0 THEN NULL ELSE 1.0 END",
+        )
+    with contender(_collect, database_url, visits, at_once) as collecting:
         figures: tuple[float, float, float] = collecting.ready
         return figures
