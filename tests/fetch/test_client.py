@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from hashlib import blake2b
+from hashlib import sha1
 from typing import get_args
 
 import pytest
@@ -42,7 +42,7 @@ async def test_a_good_answer(origin: Origin, fetcher: Fetcher) -> None:
     assert response.validators == Validators(
         etag=b'"v1"',
         last_modified=b"Fri, 13 Nov 2026 08:00:00 GMT",
-        body_hash=blake2b(FEED, digest_size=16).digest(),
+        body_hash=sha1(FEED).digest(),
     )
     assert not response.unchanged
     assert response.content_type == "text/xml"

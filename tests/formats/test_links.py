@@ -57,6 +57,10 @@ def test_join_without_a_base_leaves_relative_addresses() -> None:
         ('<img srcset="https://x.org/a 1x, /b 2x">', '<img srcset="https://x.org/a 1x, https://e.org/b 2x">'),
         ("<img srcset=/a>", "<img srcset=/a>"),
         ("=f=", "=f="),
+        (
+            '<p>write href="http://e.org/ and mind the quotes</p><a href="/y">y</a>',
+            '<p>write href="http://e.org/ and mind the quotes</p><a href="https://e.org/y">y</a>',
+        ),
     ],
 )
 def test_resolve_html(body: str, resolved: str) -> None:

@@ -195,13 +195,14 @@ _FILL = (
         changed_position)
     SELECT n, 1, n, convert_to('' || n, 'UTF8'), '', n, n, '', n, n FROM generate_series(1, 20000) AS new (n)
     """,
-    # A third have `sea`, ten `old` and three `oldest`; of other words there are more than PostgreSQL remembers.
+    # A third have `sea`; three of the oldest have `oldest`, ten `old`, many `fad`. Of other words there are more than
+    # PostgreSQL remembers.
     """
     INSERT INTO item_words
     SELECT n, to_tsvector('simple',
         (SELECT string_agg('w' || k || 'n' || n % (90 + k), ' ') FROM generate_series(1, 12) AS each (k))
         || CASE WHEN n % 3 = 0 THEN ' sea' ELSE '' END || CASE WHEN n <= 10 THEN ' old' ELSE '' END
-        || CASE WHEN n <= 3 THEN ' oldest' ELSE '' END)
+        || CASE WHEN n <= 3 THEN ' oldest' ELSE '' END || CASE WHEN n <= 800 THEN ' fad' ELSE '' END)
     FROM generate_series(1, 20000) AS new (n)
     """,
     "ANALYZE items, item_words",
@@ -225,7 +226,7 @@ def test_a_word_is_not_looked_for_in_all_items(store: Store, monkeypatch: pytest
         add_source(connection, name="one", type="rss.feed", url="https://one.example/", now=NOON)
         for statement in _FILL:
             connection.exec_driver_sql(statement.replace("%", "%%"))
-        for query in ("old", "old*", "oldest", "sea", "sea old"):
+        for query in ("old", "old*", "oldest", "sea", "sea old", "fad"):
             before = rows_read()
             assert len(newest_items(connection, Selection(search=query), limit=1)) == 2
-            assert rows_read() - before < 1_500, query
+            assert rows_read() - before < 2_500, query

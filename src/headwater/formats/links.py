@@ -93,24 +93,24 @@ def _edit_at(body: str, position: int, base: str) -> tuple[str | None, int]:
     end = position + 1
     name = _LINKING[body[position - 1].lower()]
     if name != "srcset" and body.startswith(_USUAL, end):
-        return None, body.find('"', end + 1) + 1 or end
+        stop = body.find('"', end + 1)
+        return None, end if body.find("<", end, stop) >= 0 else stop + 1 or end
     start = position - len(name)
     if body[start:position].lower() != name or (match := _VALUE.match(body, position)) is None:
         return None, end
-    value = match[match.lastindex or 1]
-    if name != "srcset":
-        resolved = _resolve(value, base)
+    value = match[match.lastindex or 1].strip()
+    if name == "srcset":
+        resolve = _resolve_srcset if match.lastindex != _UNQUOTED else None
     else:
-        resolved = _resolve_srcset(value, base) if match.lastindex != _UNQUOTED else value
-    changes = resolved != value and _is_attribute(body, start)
-    return _quote(resolved) if changes else None, match.end()
+        resolve = _resolve if value and value[0] != "#" and not is_absolute(value) else None
+    if resolve is None or not _is_attribute(body, start):
+        return None, match.end()
+    resolved = resolve(value, base)
+    return None if resolved == value else _quote(resolved), match.end()
 
 
 def _resolve(value: str, base: str) -> str:
-    address = value.strip()
-    if not address or address[0] == "#" or is_absolute(address):
-        return value
-    return join(base, address.replace("&amp;", "&")) or value
+    return join(base, value.replace("&amp;", "&")) or value
 
 
 def _quote(value: str) -> str:

@@ -18,13 +18,13 @@ from headwater.store.settings import get_setting, set_setting
 from headwater.store.tables import item_versions, items, seen_ids, sources
 
 COUNTED_KEY = "items.counted"
-UNKNOWN_CONTENT = b""  # of something seen elsewhere
+UNKNOWN_CONTENT = b""  # of something seen elsewhere; a likeness has none either, for nobody compares it
 ChangeKind = Literal["new", "changed", "renamed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is remembered under a key: which item it belongs to, and the content seen last."""
+    """What is remembered under a key: which item it belongs to, and under that of its id the content seen last."""
 
     item_key: bytes
     content_hash: bytes

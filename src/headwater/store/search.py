@@ -28,6 +28,7 @@ MOST_PLACES = 16_000  # PostgreSQL counts no further
 POSITION = "search.indexed"  # every item up to this number is in the index
 # Of matches, beyond which it is quicker to look through the newest items for some of them than to sort them all.
 MANY_MATCHES = 25_000
+_MATCHING = "words @@ CAST(:words AS tsquery)"  # PostgreSQL's condition
 COMMON = 0.01  # of all items: the share from which a page's worth is expected among the newest few thousand
 
 _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
@@ -85,12 +86,13 @@ def matches(connection: Connection, query: str, *, item_by_item: bool = False) -
         found = text("SELECT rowid AS id FROM item_words WHERE item_words MATCH :words")
         return items.c.id.in_(found.bindparams(words=words).columns(column("id")).scalar_subquery())
     words = _tsquery(terms)
-    every = text("SELECT item_id AS id FROM item_words WHERE words @@ CAST(:words AS tsquery)")
+    every = text(f"SELECT item_id AS id FROM item_words WHERE {_MATCHING}")
     found_ids = every.bindparams(words=words).columns(column("id")).scalar_subquery()
-    if item_by_item or (_is_common(connection, words) and not _is_overrated(connection, terms, words)):
+    if item_by_item or (_is_common(connection, words) and _has_many(connection, words)):
         return items.c.id.in_(found_ids)
-    # PostgreSQL takes every word it does not know for one that hundreds or thousands of items have. Left to itself it
-    # goes through the newest items for a page of them, which of a rare word means through all. An array it gathers.
+    # PostgreSQL takes every word it does not know for one that hundreds or thousands of items have, and every other for
+    # as frequent now as ever. Left to itself it goes through the newest items for a page of them, which of a rare word,
+    # or an old one, means through all. An array it gathers.
     return items.c.id == any_(func.array(found_ids))
 
 
@@ -101,7 +103,7 @@ def is_common(connection: Connection, query: str) -> bool:
 
 def _is_common(connection: Connection, words: str) -> bool:
     """Whether PostgreSQL expects many matches, going by what it knows of the words that occur most."""
-    matching = _expected_rows(connection, " WHERE words @@ CAST(:words AS tsquery)", words=words)
+    matching = _expected_rows(connection, f" WHERE {_MATCHING}", words=words)
     return matching > COMMON * _expected_rows(connection)
 
 
@@ -111,22 +113,12 @@ def _expected_rows(connection: Connection, condition: str = "", **values: str) -
     return rows
 
 
-def _is_overrated(connection: Connection, terms: list[Term], words: str) -> bool:
-    """Whether there are few matches after all: of the beginning of a word, PostgreSQL never expects few."""
-    return any(term.prefix for term in terms) and not _has_many(connection, words)
-
-
 def _has_many(connection: Connection, words: str) -> bool:
     """Whether so many items match that a list of them is long."""
-    few = text(_MATCHING[is_sqlite(connection)] + " LIMIT :most").columns(column("found"))
+    condition = "item_words MATCH :words" if is_sqlite(connection) else _MATCHING
+    few = text(f"SELECT 1 AS found FROM item_words WHERE {condition} LIMIT :most").columns(column("found"))
     counted = select(func.count()).select_from(few.bindparams(words=words, most=MANY_MATCHES).subquery())
     return connection.execute(counted).scalar_one() == MANY_MATCHES
-
-
-_MATCHING = {
-    True: "SELECT 1 AS found FROM item_words WHERE item_words MATCH :words",
-    False: "SELECT 1 AS found FROM item_words WHERE words @@ CAST(:words AS tsquery)",
-}
 
 
 def _fts5(terms: list[Term]) -> str:

@@ -26,7 +26,9 @@ class Selection:
 
 EVERYTHING = Selection()
 FEW_SOURCES = 200
-WALKED_ITEMS = 5_000  # among which a page of many sources' items is looked for first
+WALKED_ITEMS = (
+    5_000  # among which a page of many sources' items, or of items with a common word, is looked for first
+)
 
 
 def conditions(
@@ -34,7 +36,8 @@ def conditions(
 ) -> list[ColumnElement[bool]]:
     """What `selection` says, for a query over items joined with their sources.
 
-    With `item_by_item`, a database is to go through the items and look at each one's source, not the other way round.
+    With `item_by_item`, a database is to go through the items and look at the source and the words of each, and not the
+    other way round.
     """
     wanted: list[ColumnElement[bool]] = []
     if selection.source_ids:

@@ -300,7 +300,9 @@ seen_ids = Table(
     ),
     Column("id_hash", LargeBinary, primary_key=True),  # of an item's id, or of its likeness
     _column("item_hash", LargeBinary),  # the id hash under which the item is stored
-    _column("content_hash", LargeBinary),  # of the newest version seen
+    _column(
+        "content_hash", LargeBinary
+    ),  # of the newest version seen, under its id; of a likeness nobody asks for it
     _column("first_seen_at", Seconds),
     sqlite_with_rowid=False,  # the key is the row: half the size, one lookup
 )

@@ -7,6 +7,7 @@ from headwater.model import Enclosure, Item
 from headwater.store.database import Store
 from headwater.store.items import ItemChange, write_items
 from headwater.store.sources import set_schedule_enabled
+from headwater.web.api.raw_items import RawItemEntry
 from tests.clock import NOON, FakeClock
 from tests.test_outlets import store_items
 from tests.web.api.conftest import MakeCaller
@@ -127,6 +128,7 @@ def test_raw_items_come_as_they_were_found(caller: MakeCaller, store: Store, clo
             "metadata": {},
         }
     ]
+    assert first["items"][0].keys() == RawItemEntry.model_fields.keys()  # which the schema is made of
     rest = reader.get("/api/raw-items", params={"cursor": first["next"]}).json()
     assert [item["id"] for item in rest["items"]] == [2, 1]
     found = reader.get("/api/raw-items?source_id=1&since=2023-11-14T22:13:20Z").json()["items"]
