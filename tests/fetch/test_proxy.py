@@ -1,6 +1,7 @@
 """The way out for other programs: the guard holds for every connection, and the cap for all of them."""
 
 import asyncio
+import base64
 import os
 import subprocess
 import sys
@@ -30,6 +31,20 @@ async def test_a_program_gets_what_the_guard_allows(origin: Origin, fetcher: Fet
         assert await fetched_by_a_program(proxy, origin.url("/file?x=1")) == (True, b"data" * 1000)
     assert origin.requests[0].target == "/file?x=1"
     assert "proxy-authorization" not in origin.requests[0].headers
+
+
+async def test_an_answer_says_that_its_connection_ends(origin: Origin, fetcher: Fetcher) -> None:
+    """A program that takes the connection for its next request, as some do after a redirect, would lose that."""
+    origin.route("/file", body=b"first line\r\nsecond line")
+    async with fetcher.open_to_child(max_bytes=100_000) as proxy:
+        let_in = base64.b64encode(proxy.url.removeprefix("http://").partition("@")[0].encode()).decode()
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+        target = origin.url("/file")
+        writer.write(f"GET {target} HTTP/1.1\r\nProxy-Authorization: Basic {let_in}\r\n\r\n".encode())
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+    assert head.splitlines()[:2] == [b"HTTP/1.1 200 OK", b"Connection: close"]
+    assert body == b"first line\r\nsecond line"
 
 
 async def test_redirects_meet_the_guard_too(origin: Origin) -> None:

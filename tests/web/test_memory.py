@@ -18,7 +18,9 @@ from tests.origin import Origin
 SOURCES, ITEMS = 30, 20
 WARMING = 40  # rounds of all paths: everything is loaded, every connection has prepared its statements
 ROUNDS = 60
-MOST_BYTES = 4 << 20  # for all the rounds: a tenth of it is usual, and the allocator takes a megabyte at a time
+MOST_BYTES = (
+    4 << 20
+)  # for all the rounds: a tenth of it is usual, and the allocator takes a megabyte at a time
 PATHS = (
     "/",
     "/items",

@@ -4,7 +4,7 @@ Programs that fetch by themselves (a video downloader, a notification library) a
 proxy. Every connection they make, first or redirected, is then resolved, checked and made here. It lets in only
 who knows its password, counts what comes in and cuts off what exceeds the cap.
 
-It passes bytes on and looks into none.
+It passes bytes on and looks into none; it only adds to an answer that its connection ends there.
 """
 
 import asyncio
@@ -27,6 +27,8 @@ _HEAD_SECONDS = 30.0
 _CONNECT_SECONDS = 15.0
 _MAX_HEAD = 65_536
 _CHUNK = 65_536
+# Not every server says so when it was told to. A program that does not know sends its next request into the closing.
+_CLOSES = b"\r\nConnection: close\r\n"
 
 _Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -108,7 +110,8 @@ class GuardedProxy:
             else:
                 there[1].write(self._forwarded(method, url, lines))
             await _first_of(
-                self._pump(reader, there[1], inward=False), self._pump(there[0], writer, inward=True)
+                self._pump(reader, there[1], inward=False),
+                self._pump(there[0], writer, inward=True, saying=b"" if tunnel else _CLOSES),
             )
         finally:
             there[1].transport.abort()
@@ -170,8 +173,18 @@ class GuardedProxy:
         head = f"{method} {place} HTTP/1.1".encode("latin-1")
         return b"\r\n".join([head, *kept, b"Connection: close", b"", b""])
 
-    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, inward: bool) -> None:
+    async def _pump(
+        self,
+        source: asyncio.StreamReader,
+        sink: asyncio.StreamWriter,
+        *,
+        inward: bool,
+        saying: bytes = b"",
+    ) -> None:
+        """Pass on what comes until nothing does, with `saying` behind the first line."""
         while data := await source.read(_CHUNK):
+            if saying and b"\r\n" in data:
+                data, saying = data.replace(b"\r\n", saying, 1), b""
             if inward:
                 self._left -= len(data)
                 if self._left < 0:
