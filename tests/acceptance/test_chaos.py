@@ -17,8 +17,10 @@ from typing import Literal
 
 import pytest
 from sqlalchemy import func, select
+from sqlalchemy.exc import DBAPIError
 
 from headwater.collect.adding import add_unvisited, read_new_source
+from headwater.errors import StoreError
 from headwater.store.database import Store
 from headwater.store.tables import collection_records, item_versions, items, source_stats, sources
 from tests.collect.test_engine import rss
@@ -316,9 +318,23 @@ def test_who_wakes_up_while_another_has_the_lease_changes_nothing(
             return (connection.execute(select(sources.c.lease_until)).scalar_one() or 0.0) > time.time()
 
     frozen = command.start("collect", HEADWATER_VISIT_TIMEOUT_SECONDS=f"{VISIT_SECONDS:g}")
+
+    def freeze() -> None:
+        """Not in the middle of a transaction, in which it would keep everybody else from writing."""
+        while True:
+            frozen.send_signal(signal.SIGSTOP)
+            with contextlib.suppress(StoreError, DBAPIError), Store.open(database_url) as store:
+                with store.writing() as connection:
+                    if not store.is_sqlite:
+                        connection.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
+                    connection.execute(sources.update().values(folder=sources.c.folder))
+                return
+            frozen.send_signal(signal.SIGCONT)
+            time.sleep(0.05)
+
     asked(1)
-    frozen.send_signal(signal.SIGSTOP)
     try:
+        freeze()
         while leased():
             time.sleep(0.2)
         another = command.start("collect", HEADWATER_VISIT_TIMEOUT_SECONDS="60")
