@@ -1,6 +1,7 @@
 """Headwater's processes on one database: collectors, workers and the API, and what is done to them."""
 
 import json
+import math
 import signal
 import socket
 import subprocess
@@ -34,6 +35,7 @@ VISIT_SECONDS: Final = (
     20.0  # long, so that a busy machine does not cut visits off, which would make their sources rest
 )
 LEASE_SECONDS: Final = VISIT_SECONDS + MIN_LEASE_MARGIN_SECONDS
+TAKING_OVER_SECONDS: Final = 5.0  # what a lease has passed for is due at once
 FROZEN_SECONDS: Final = max(LEASE_SECONDS, RUN_LEASE_SECONDS) + 2.0  # past every lease
 STARTING_SECONDS: Final = 120.0
 EVERY_SECONDS: Final = 3.0  # between visits to a source
@@ -71,6 +73,7 @@ class Fleet:
         self.findings: list[str] = []
         self.answers: Counter[str] = Counter()
         self.kills = self.freezes = 0
+        self._killed_at = -math.inf
         self._publishing = publishing
         self._rng = rng
         self._directory = directory
@@ -151,6 +154,11 @@ class Fleet:
         self.processes[victim].wait()
         self.processes[victim] = self._start(victim)
         self.kills += 1
+        self._killed_at = time.monotonic()
+
+    def has_outlived_the_killed(self) -> bool:
+        """Whether somebody else has had the time to take over what they left leased."""
+        return time.monotonic() > self._killed_at + FROZEN_SECONDS + TAKING_OVER_SECONDS
 
     def look_after(self) -> None:
         """Measure everybody, wake the frozen once its leases have passed on, notice who ended without being told."""

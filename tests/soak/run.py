@@ -58,6 +58,7 @@ def soak(
             fleet.refresh_all()
         for fleet in fleets:
             with Store.open(fleet.url) as store:
+                fleet.wait_until(fleet.has_outlived_the_killed, SETTLING_SECONDS)
                 fleet.wait_until(lambda store=store: is_settled(store, published), SETTLING_SECONDS)  # type: ignore[misc]
                 fleet.end()
                 tell(f"{fleet.name} has settled and ended")
