@@ -75,11 +75,6 @@ class Settings:
         """The database URL in force."""
         return self.database_url or f"sqlite:///{self.data_dir / 'headwater.db'}"
 
-    @property
-    def longest_lease_seconds(self) -> float:
-        """No source is claimed for longer than this."""
-        return 2 * self.visit_timeout_seconds + 10
-
 
 def load_settings(
     *,

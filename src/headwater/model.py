@@ -157,7 +157,7 @@ class Source:
     last_error: str | None = None
     last_error_kind: FailureKind | None = None
     lease_no: int = 0
-    lease_until: float | None = None
+    lease_until: float | None = None  # read with a claim
 
 
 _FIELDS = tuple(each.name for each in fields(Source))

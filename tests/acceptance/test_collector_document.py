@@ -34,6 +34,7 @@ from headwater.web.app import create_app
 from tests.clock import FakeClock
 from tests.collect.test_engine import rss
 from tests.command import Headwater
+from tests.leases import leases
 from tests.origin import Answer, Origin
 
 MINUTE = 60.0
@@ -277,7 +278,7 @@ def test_row_12_on_sigterm_what_runs_is_finished(
         process.communicate(timeout=40)
         assert process.returncode == 0
         stored = reread(store, source)
-        assert (stored.fetch_count, stored.fetch_error_count, stored.lease_until) == (1, 0, None)
+        assert (stored.fetch_count, stored.fetch_error_count, leases(store)) == (1, 0, {})
 
 
 # -- the status ------------------------------------------------------------------------------------------

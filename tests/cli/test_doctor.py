@@ -52,11 +52,11 @@ def test_what_is_wrong_is_found(store: Store, tmp_path: Path) -> None:
         connection.execute(
             sources.update().values(
                 due_at=time.time() - 5000,
-                lease_until=time.time() - 4000,
                 url="http://127.0.0.1:9/feed",
                 consecutive_failures=0,
             )
         )
+        connection.exec_driver_sql("UPDATE source_leases SET lease_until = 1700000000")
         connection.exec_driver_sql("UPDATE items SET first_seen_at = 4102444800")
     headwater = Headwater(tmp_path, store.url.render_as_string(hide_password=False))
     code, found = checks(

@@ -27,6 +27,7 @@ from headwater.store.sources import get_source, list_sources, request_refresh
 from headwater.store.tables import collection_records, sources
 from tests.clock import FakeClock
 from tests.databases import empty_tables
+from tests.leases import leases
 from tests.origin import Answer, Origin, Received
 
 
@@ -384,10 +385,8 @@ async def test_a_stop_gives_back_what_was_not_begun(
                 await asyncio.sleep(0.01)
         engine.stop()
         assert await running is True
-    with store.reading() as connection:
-        sources = list_sources(connection)
-    assert [source.lease_until for source in sources] == [None] * 8
-    assert 0 < sum(source.fetch_count for source in sources) < 8
+    assert leases(store) == {}
+    assert 0 < sum(source.fetch_count for source in list_all(store)) < 8
     assert (await collect(store, settings, clock)).tally.visits == 8 - engine.tally.visits
 
 
@@ -404,8 +403,7 @@ async def test_visits_that_outlast_the_grace_are_cut_and_given_back(
                 await asyncio.sleep(0.01)
         engine.stop()
         assert await running is False
-    stored = reread(store, source)
-    assert (stored.lease_until, stored.fetch_count) == (None, 0)
+    assert (leases(store), reread(store, source).fetch_count) == ({}, 0)
 
 
 async def test_a_visit_has_a_limit_in_all(
@@ -494,8 +492,8 @@ async def test_a_stop_is_bounded_even_when_every_slot_is_taken(
             engine.stop()
             async with asyncio.timeout(3):
                 assert await running is False
+        assert leases(store) == {}
         with store.reading() as connection:
-            assert [source.lease_until for source in list_sources(connection)] == [None] * 6
             assert count_due(connection, clock()) == 6
 
 
@@ -553,7 +551,7 @@ async def test_trouble_with_the_database_is_not_the_sources_fault(
             engine.stop()
             assert await running is True
     stored = reread(store, source)
-    assert (stored.consecutive_failures, stored.fetch_count, stored.lease_until) == (0, 1, None)
+    assert (stored.consecutive_failures, stored.fetch_count, leases(store)) == (0, 1, {})
     await collect(store, settings, clock)
     assert sorted(titles(store)) == ["Post 1", "Post 2"]
 
@@ -687,7 +685,7 @@ async def test_a_machine_whose_clock_is_years_off_parks_nothing_and_steals_no_le
     visited = reread(store, due)
     assert visited.next_fetch_at == pytest.approx(now + 4 * 3600, abs=60), "neither parked nor due at once"
     assert visited.last_fetched_at == pytest.approx(now, abs=60)
-    assert reread(store, leased).lease_until == now + 360
+    assert leases(store) == {leased.id: now + 360}
 
 
 async def test_the_loop_starts_at_once_on_a_new_source_and_on_a_refresh(

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, func, select
 
 from headwater.store.database import Store
 from headwater.store.tables import collection_records, item_versions, items, pipeline_executions, sources
+from tests.leases import leases
 from tests.soak.fleet import FROZEN_SECONDS, LEASE_SECONDS, Fleet
 from tests.soak.measuring import bookkeeping_leaks, count_rows
 from tests.soak.publishing import Known, Published, Publishing, known
@@ -68,10 +69,9 @@ def reckon(fleet: Fleet, store: Store, publishing: Publishing, report: Report) -
         how = Counter(connection.execute(select(pipeline_executions.c.status)).scalars())
         changed = select(items.c.url).join(item_versions, item_versions.c.item_id == items.c.id)
         versions = Counter(known(url) for url in connection.execute(changed).scalars())
-        leased = connection.execute(select(sources.c.id).where(sources.c.lease_until.is_not(None))).scalars()
-        left_over = leased.all()
         uncorrected = _uncorrected(connection, published)
         visits = _visits(connection)
+    left_over = sorted(leases(store))
     rows = count_rows(store)
     told = publishing.deliveries[fleet.name]
     lost = sorted(published.due - set(stored))

@@ -16,7 +16,7 @@ from headwater.store.migrate import HEAD, revision
 from headwater.store.moving import index_moved, move
 from headwater.store.search import index_new_items
 from headwater.store.settings import get_setting
-from headwater.store.tables import metadata, sources
+from headwater.store.tables import metadata, source_leases, sources
 from tests.command import Headwater
 from tests.origin import Origin
 from tests.rows import everything, value_for
@@ -94,7 +94,7 @@ def test_what_is_not_empty_or_busy_is_refused(full: Store, tmp_path: Path) -> No
         with pytest.raises(InputError, match="not empty"):
             move(full, other, NOW, quietly, start_over=True)
     with full.writing() as connection:
-        connection.execute(sources.update().values(lease_until=time.time() + 60))
+        connection.execute(source_leases.update().values(lease_until=time.time() + 60))
     with (
         Store(f"sqlite:///{tmp_path / 'another.db'}") as other,
         pytest.raises(InputError, match="at work on"),

@@ -17,7 +17,7 @@ from headwater.store.positions import take_positions
 from headwater.store.queue import list_due
 from headwater.store.search import index_new_items
 from headwater.store.sources import list_sources
-from headwater.store.tables import metadata
+from headwater.store.tables import metadata, source_leases
 from tests.databases import postgres_database
 from tests.rows import fill
 
@@ -68,10 +68,14 @@ def check(store: Store, before: dict[str, list[dict[str, Any]]]) -> None:
             now = [row._asdict() for row in connection.execute(select(*columns))]
             kept = [{column.name: row[column.name] for column in columns} for row in rows]
             assert sorted(now, key=repr) == sorted(kept, key=repr), name
+        held = {row["id"]: row["lease_until"] for row in before["sources"] if "lease_until" in row}
+        assert not held or held == dict(
+            connection.execute(select(source_leases.c.source_id, source_leases.c.lease_until)).all()
+        ), "who was being visited still is"
         assert len(list_sources(connection)) == 3
         assert len(list_items(connection)) == 3
         assert len(index_new_items(connection, NOW)) == 3
-        assert read_status(connection, NOW, 600).sources.total == 3
+        assert read_status(connection, NOW).sources.total == 3
         assert list_due(connection, NOW) is not None
         assert min(take_positions(connection, 1)) > 3
 

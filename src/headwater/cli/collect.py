@@ -122,10 +122,11 @@ def _tell(store: "Store", tally: "Tally") -> None:
             )
         )
         return
+    from headwater.store.clock import database_time
     from headwater.store.queue import next_due_at
 
     with store.reading() as connection:
-        first = next_due_at(connection)
+        first = next_due_at(connection, database_time(connection))
     _say_nothing_is_due(first)
 
 
@@ -149,7 +150,7 @@ def _say_what_is_due(session: Session, json: bool) -> None:
         now = database_time(connection)
         total = count_due(connection, now)
         found = list_due(connection, now, None if json else LISTED_DUE)
-        first = next_due_at(connection)
+        first = next_due_at(connection, now)
     if json:
         print_json(
             [

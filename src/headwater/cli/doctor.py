@@ -242,7 +242,7 @@ def _database(settings: "Settings") -> Iterator[Finding]:
                 yield Finding("migrations", "ok", Text("its schema is the newest, {schema}", schema=HEAD))
                 before = time.time()
                 with store.reading() as connection:
-                    health = read_health(connection, settings.longest_lease_seconds)
+                    health = read_health(connection)
                 yield _clock(health, before, time.time())
                 yield _collecting(health)
                 yield _runs(health)

@@ -38,7 +38,7 @@ class LiveView:
         from headwater.store.queue import next_due_at
 
         with contextlib.suppress(StoreError):  # the engine says so itself
-            self._next_due_at = await self._store.read(next_due_at)
+            self._next_due_at = await self._store.read(next_due_at, self._engine.clock())
 
     def _rate(self) -> float:
         now, visits = time.monotonic(), self._engine.tally.visits

@@ -34,37 +34,36 @@ def status(
 ) -> None:
     session: Session = context.obj
     with session.open_store() as store:
-        bound = session.settings.longest_lease_seconds
         if not watch:
-            seen = _read(store, bound)
+            seen = _read(store)
             print_json(status_as_json(seen)) if json else _print(seen)
             return
         try:
             if json or not sys.stdout.isatty():
                 while True:
-                    seen = _read(store, bound)
+                    seen = _read(store)
                     print_json_line(status_as_json(seen)) if json else _print(seen)
                     sys.stdout.flush()
                     time.sleep(WATCH_SECONDS)
-            _watch(store, bound)
+            _watch(store)
         except KeyboardInterrupt:
             return  # which is how watching ends
 
 
-def _read(store: "Store", longest_lease_seconds: float) -> "Status":
+def _read(store: "Store") -> "Status":
     from headwater.store.clock import database_time
     from headwater.store.overview import read_status
 
     with store.reading() as connection:
-        return read_status(connection, database_time(connection), longest_lease_seconds)
+        return read_status(connection, database_time(connection))
 
 
-def _watch(store: "Store", longest_lease_seconds: float) -> None:
+def _watch(store: "Store") -> None:
     from rich.live import Live
 
     with Live(screen=True, auto_refresh=False) as live:
         while True:
-            live.update(_table(_read(store, longest_lease_seconds)), refresh=True)
+            live.update(_table(_read(store)), refresh=True)
             time.sleep(WATCH_SECONDS)
 
 

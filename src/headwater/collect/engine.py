@@ -439,7 +439,7 @@ class Engine:
             await self._set_clock()
             await self._tell_outage()
             now = self._clock()
-            first = await self._patiently(lambda: self._store.read(next_due_at))
+            first = await self._patiently(lambda: self._store.read(next_due_at, self._clock()))
             if first is not None and first <= now:
                 if first <= tried_at:  # and could not be had
                     with contextlib.suppress(TimeoutError):

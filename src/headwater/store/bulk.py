@@ -46,6 +46,32 @@ def insert_rows(
             )
 
 
+def insert_returning(
+    connection: Connection,
+    table: Table,
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[Any, ...]],
+    on_conflict: str,
+    returned: str,
+) -> list[Any]:
+    """Insert `rows` as `insert_rows` does; answers `returned` of those that were written."""
+    found: list[Any] = []
+    clause = f"{on_conflict} RETURNING {returned}"
+    start = 0
+    while left := min(len(rows) - start, CHUNK):
+        if is_sqlite(connection):
+            left = 1 << (left.bit_length() - 1)  # in powers of two, for the sake of which see `padding`
+            values = tuple(chain.from_iterable(rows[start : start + left]))
+            found += connection.exec_driver_sql(_sqlite_insert(table, columns, clause, left), values)
+        else:
+            part = rows[start : start + left]
+            found += connection.exec_driver_sql(
+                _postgres_insert(table, columns, clause), _arrays(table, columns, part)
+            )
+        start += left
+    return found
+
+
 def update_rows(
     connection: Connection,
     table: Table,

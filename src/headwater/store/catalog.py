@@ -24,6 +24,7 @@ from headwater.model import Json, Source
 from headwater.store.bulk import is_sqlite
 from headwater.store.listing import values_in_use
 from headwater.store.paging import one_page
+from headwater.store.queue import is_leased
 from headwater.store.sources import source_from_row
 from headwater.store.tables import LIVE, UNUSUAL, collection_records, items, source_names, sources
 
@@ -284,7 +285,7 @@ def _conditions(
         case "off":
             conditions.append(~column.schedule_enabled)
         case "due":
-            conditions.append(column.due_at <= now)
+            conditions += [column.due_at <= now, ~is_leased(now)]
     return conditions
 
 

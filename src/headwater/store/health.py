@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select
 from headwater.store.bulk import is_sqlite
 from headwater.store.clock import database_time
 from headwater.store.overview import count_sources, read_status
-from headwater.store.tables import collection_records, items, pipeline_executions, sources
+from headwater.store.tables import collection_records, items, pipeline_executions, source_leases, sources
 
 LATE_SECONDS = 600.0
 
@@ -30,9 +30,9 @@ class Health:
     outages: list[str]
 
 
-def read_health(connection: Connection, longest_lease_seconds: float) -> Health:
+def read_health(connection: Connection) -> Health:
     now = database_time(connection)
-    status = read_status(connection, now, longest_lease_seconds)
+    status = read_status(connection, now)
     counts = count_sources(connection)
     last_visit = connection.execute(select(func.max(collection_records.c.started_at))).scalar()
     newest_item = connection.execute(select(func.max(items.c.first_seen_at))).scalar()
@@ -42,9 +42,9 @@ def read_health(connection: Connection, longest_lease_seconds: float) -> Health:
         )
     ).one()
     stale = connection.execute(
-        select(func.count()).where(
-            sources.c.due_at.is_not(None), sources.c.lease_until < now - LATE_SECONDS, sources.c.due_at < now
-        )
+        select(func.count())
+        .join_from(source_leases, sources, sources.c.id == source_leases.c.source_id)
+        .where(source_leases.c.lease_until < now - LATE_SECONDS, sources.c.due_at < now)
     ).scalar_one()
     words = "SELECT count(*) FROM item_words" + ("_docsize" if is_sqlite(connection) else "")
     indexed = connection.exec_driver_sql(words).scalar_one()

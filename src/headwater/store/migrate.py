@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from headwater.store.database import Store
 
-HEAD = "0011"  # a test compares it with the newest file in migrations/versions
+HEAD = "0012"  # a test compares it with the newest file in migrations/versions
 ADVISORY_LOCK = 0x48656164  # any number will do, as long as it never changes
 PATIENCE_SECONDS = 60.0
 UNFINISHED = (

@@ -37,7 +37,7 @@ from headwater.store.database import Store
 from headwater.store.migrate import HEAD, UNFINISHED, building, revision, upgrade_in
 from headwater.store.search import begin_index_anew, index_all
 from headwater.store.settings import get_setting, remove_setting, set_setting
-from headwater.store.tables import items, pipeline_executions, sources
+from headwater.store.tables import items, pipeline_executions, source_leases
 
 Advance = Callable[[int, int, str], None]
 
@@ -98,7 +98,7 @@ def _refuse_busy(origin: Store) -> None:
             connection.execute(
                 select(func.max(table.c.lease_until)).where(table.c.lease_until > now)
             ).scalar()
-            for table in (sources, pipeline_executions)
+            for table in (source_leases, pipeline_executions)
         ]
     until = max((lease for lease in leases if lease is not None), default=None)
     if until is not None:

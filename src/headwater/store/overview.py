@@ -9,9 +9,9 @@ from sqlalchemy import Connection, Integer, cast, func, select, text
 
 from headwater.store.hours import VisitSums, visits_since
 from headwater.store.outages import Outage, read_outages
-from headwater.store.queue import count_due
+from headwater.store.queue import count_due, is_leased
 from headwater.store.sources import MANUAL_LANE, NEW_LANE, due_since
-from headwater.store.tables import UNUSUAL, collection_records, items, sources
+from headwater.store.tables import UNUSUAL, collection_records, items, source_leases, sources
 
 RECENT_SECONDS = 3_600.0
 DAY = 86_400.0
@@ -63,15 +63,15 @@ class Status:
     next_visits: list[NextVisit]
 
 
-def read_status(connection: Connection, now: float, longest_lease_seconds: float) -> Status:
-    """How the collection goes. A lease lasts no longer than `longest_lease_seconds`."""
+def read_status(connection: Connection, now: float) -> Status:
+    """How the collection goes."""
     next_visits = read_next_visits(connection, now, limit=LISTED)
     return Status(
         at=now,
         sources=count_sources(connection),
         due=count_due(connection, now),
         lag_seconds=read_lag(connection, now),
-        in_flight=count_in_flight(connection, now, longest_lease_seconds),
+        in_flight=count_in_flight(connection, now),
         next_due_at=next_visits[0].due_at if next_visits else None,
         today=visits_since(connection, now // DAY * DAY),
         last_24h=visits_since(connection, now - DAY),
@@ -121,20 +121,15 @@ def read_lag(connection: Connection, now: float) -> float:
     waits = [0.0]
     for low, high in ((MANUAL_LANE, NEW_LANE), (NEW_LANE, 0.0), (0.0, now)):
         first = connection.execute(
-            select(place).where(place >= low, place < high).order_by(place).limit(1)
+            select(place).where(place >= low, place < high, ~is_leased(now)).order_by(place).limit(1)
         ).scalar()
         if first is not None:
             waits.append(now - due_since(first))
     return max(waits)
 
 
-def count_in_flight(connection: Connection, now: float, longest_lease_seconds: float) -> int:
-    # A source that is being visited stands in line where its lease ends.
-    place = sources.c.due_at
-    query = select(func.count()).where(
-        place > now, place <= now + longest_lease_seconds, sources.c.lease_until > now
-    )
-    return connection.execute(query).scalar_one()
+def count_in_flight(connection: Connection, now: float) -> int:
+    return connection.execute(select(func.count()).where(source_leases.c.lease_until > now)).scalar_one()
 
 
 def _last_visits(connection: Connection) -> list[LastVisit]:
@@ -157,8 +152,7 @@ def read_next_visits(connection: Connection, now: float, *, limit: int) -> list[
     """First in line first."""
     query = (
         select(sources.c.id, sources.c.name, sources.c.due_at)
-        .where(sources.c.due_at.is_not(None))
-        .where(sources.c.lease_until.is_(None) | (sources.c.lease_until <= now))
+        .where(sources.c.due_at.is_not(None), ~is_leased(now))
         .order_by(sources.c.due_at)
         .limit(limit)
     )

@@ -1,8 +1,12 @@
 """The source row is the queue: claiming due sources and settling their visits, both in batches.
 
-`sources.due_at` is a source's place in line, so a claim is one range of one index. A claim moves `due_at` to
-the end of the lease: when a worker dies, its sources come up again by themselves. Each claim raises
-`lease_no`; settling checks it, so a worker that comes back from the dead changes nothing.
+`sources.due_at` is a source's place in line, so a claim is one range of one index. What is claimed keeps its place
+and gets a row in `source_leases`, by which others pass it over: when a worker dies, its leases run out and its
+sources come up again by themselves. Each lease of a source has a higher number than the one before; settling
+checks it, so a worker that comes back from the dead changes nothing. A lease ends only together with a note of its
+number in `sources.lease_no`, so that no number is ever given twice.
+
+Whoever touches a lease holds the lock of its source's row.
 
 Nothing here decides anything about a visit: what to write arrives ready-made in a Settlement.
 """
@@ -12,11 +16,19 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Select, func, select, update
+from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from headwater.model import Source, Validators, Visit
 from headwater.records import dataclass
-from headwater.store.bulk import insert_rows, is_sqlite, run_by, select_by, storable, update_rows
+from headwater.store.bulk import (
+    insert_returning,
+    insert_rows,
+    is_sqlite,
+    run_by,
+    select_by,
+    storable,
+    update_rows,
+)
 from headwater.store.items import ItemChange, write_items
 from headwater.store.memory import write_memories
 from headwater.store.notify import announce
@@ -24,7 +36,7 @@ from headwater.store.push import SubscriptionChange, write_subscription_changes
 from headwater.store.sources import hints_to_json, move_source, place_in_line, source_from_row
 from headwater.store.starting import start_for_visits
 from headwater.store.stats import read_stats, write_stats
-from headwater.store.tables import collection_records, sources
+from headwater.store.tables import collection_records, source_leases, sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,44 +62,63 @@ def claim_due(
 ) -> list[Source]:
     """Take up to `limit` sources due by now (or by `due_by`), first in line first, leased until `lease_until`."""
     due = sources.c.due_at <= (now if due_by is None else due_by)
-    query = select(sources).where(due).order_by(sources.c.due_at).limit(limit)
-    return _lease(connection, query, lease_until)
+    return _lease(connection, due, now, lease_until, limit)
 
 
 def claim_sources(
     connection: Connection, source_ids: Sequence[int], *, now: float, lease_until: float
 ) -> list[Source]:
     """Take exactly these sources, due or not, except those somebody is visiting right now."""
-    query = select(sources).where(
-        sources.c.id.in_(source_ids),
-        ~sources.c.is_deleted,
-        sources.c.lease_until.is_(None) | (sources.c.lease_until <= now),
+    chosen = sources.c.id.in_(source_ids) & ~sources.c.is_deleted
+    return _lease(connection, chosen, now, lease_until)
+
+
+def is_leased(now: float) -> ColumnElement[bool]:
+    """That somebody is visiting a source."""
+    lease = source_leases.c
+    return select(lease.source_id).where(lease.source_id == sources.c.id, lease.lease_until > now).exists()
+
+
+def _lease(
+    connection: Connection,
+    chosen: ColumnElement[bool],
+    now: float,
+    lease_until: float,
+    limit: int | None = None,
+) -> list[Source]:
+    lease = source_leases.c
+    query = (
+        select(sources, lease.lease_no.label("run_out"))
+        .outerjoin_from(sources, source_leases, lease.source_id == sources.c.id)
+        .where(chosen, lease.lease_until.is_(None) | (lease.lease_until <= now))
+        .order_by(sources.c.due_at)
+        .limit(limit)
     )
-    return _lease(connection, query, lease_until)
-
-
-def _lease(connection: Connection, query: Select[Any], lease_until: float) -> list[Source]:
     if not is_sqlite(connection):
-        query = query.with_for_update(skip_locked=True)
+        query = query.with_for_update(of=sources, skip_locked=True)
     rows = connection.execute(query).all()
-    ids = [row[0] for row in rows]
-    # `due_at` moves even for a source that is out of line (asked for by hand); settling takes it out again.
-    run_by(
+    numbers = {row[0]: max(row.lease_no, row.run_out or 0) + 1 for row in rows}
+    # Somebody may have leased one, and let go of its row, since this statement's view of the leases was taken.
+    taken = insert_returning(
         connection,
-        "UPDATE sources SET lease_no = lease_no + 1, lease_until = ?, due_at = ? WHERE id {values}",
-        ids,
-        "bigint",
-        lease_until,
-        lease_until,
+        source_leases,
+        ("source_id", "lease_no", "lease_until"),
+        [(source_id, number, lease_until) for source_id, number in numbers.items()],
+        "ON CONFLICT (source_id) DO UPDATE SET lease_no = excluded.lease_no, lease_until = excluded.lease_until"
+        " WHERE source_leases.lease_no < excluded.lease_no",
+        "source_id",
     )
-    stats = read_stats(connection, ids)
+    if len(taken) < len(rows):
+        mine = {row[0] for row in taken}
+        rows = [row for row in rows if row[0] in mine]
+    stats = read_stats(connection, [row[0] for row in rows])
     read_elsewhere = _read_elsewhere(
         connection, [row[0] for row in rows if row.fetch_count == row.fetch_error_count]
     )
     return [
         source_from_row(
             row,
-            lease_no=row.lease_no + 1,
+            lease_no=numbers[row[0]],
             lease_until=lease_until,
             stats=stats.get(row[0]),
             read_elsewhere=row[0] in read_elsewhere,
@@ -111,23 +142,14 @@ def _read_elsewhere(connection: Connection, unread: Sequence[int]) -> set[int]:
 def release(
     connection: Connection, claimed: Sequence[Source], due_at: Mapping[int, float] | None = None
 ) -> None:
-    """Give leases back unused: each source goes to its place in line, or is due at the time given for it."""
+    """Give leases back unused: each source keeps its place in line, or is due at the time given for it."""
     held = _still_held(connection, [(source.id, source.lease_no) for source in claimed])
-    rows: list[tuple[Any, ...]] = []
-    for source in claimed:
-        row = held.get((source.id, source.lease_no))
-        if row is None:
-            continue
-        place = place_in_line(
-            enabled=row.enabled,
-            status=source.status,
-            next_fetch_at=source.next_fetch_at,
-            created_at=source.created_at,
-            requested_at=row.refresh_requested_at,
-        )
-        later = (due_at or {}).get(source.id)
-        rows.append((None, place if place is None or later is None else later, source.id))
-    update_rows(connection, sources, ("id",), ("lease_until", "due_at"), rows)
+    rows = [
+        (lease_no, place if place is None else (due_at or {}).get(source_id, place), source_id)
+        for (source_id, lease_no), place in ((lease, row.due_at) for lease, row in held.items())
+    ]
+    update_rows(connection, sources, ("id",), ("lease_no", "due_at"), rows)
+    _end_leases(connection, [source_id for source_id, _ in held])
     if due_at is None:
         announce(connection)  # they may be due at once, and who gives them back may be going away
 
@@ -138,28 +160,39 @@ def take_back_plans_of_the_future(connection: Connection, now: float) -> int:
     Answers how many there were. What is planned that far ahead by a right clock was not visited in the future.
     """
     future = now + 86_400.0  # few are planned for later than that, so that there is little to look at
-    return connection.execute(
+    plans = (
         update(sources)
-        .where(
-            sources.c.due_at > future,
-            (sources.c.last_fetched_at > future) | (sources.c.lease_until > future),
-        )
+        .where(sources.c.due_at > future, sources.c.last_fetched_at > future)
         .values(due_at=now, next_fetch_at=now)
-    ).rowcount
+    )
+    leases = update(source_leases).where(source_leases.c.lease_until > future).values(lease_until=now)
+    return connection.execute(plans).rowcount + connection.execute(leases).rowcount
 
 
-def next_due_at(connection: Connection) -> float | None:
-    """The place in line of the first source; at or before now means that something is due."""
-    row = connection.exec_driver_sql(
-        "SELECT due_at FROM sources WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1"
-    ).first()
-    return None if row is None else float(row[0])
+def next_due_at(connection: Connection, now: float) -> float | None:
+    """When the first source in line can be had, by its place; at or before now means that something is due."""
+    place, lease = sources.c.due_at, source_leases.c
+    free = select(place).where(place.is_not(None), ~is_leased(now)).order_by(place).limit(1)
+    # One that is being visited can be had when its lease runs out, should nobody settle it.
+    leased = (
+        select(func.min(lease.lease_until))
+        .join_from(source_leases, sources, sources.c.id == lease.source_id)
+        .where(place.is_not(None), lease.lease_until > now)
+    )
+    found = (connection.execute(free).scalar(), connection.execute(leased).scalar())
+    return min((float(each) for each in found if each is not None), default=None)
 
 
 def count_due(connection: Connection, now: float) -> int:
-    return connection.execute(
-        select(func.count()).select_from(sources).where(sources.c.due_at <= now)
-    ).scalar_one()
+    lease = source_leases.c
+    due = select(func.count()).where(sources.c.due_at <= now)
+    # So, and not one by one: this is counted by an index alone, however many are due.
+    leased = (
+        select(func.count())
+        .join_from(source_leases, sources, sources.c.id == lease.source_id)
+        .where(sources.c.due_at <= now, lease.lease_until > now)
+    )
+    return int(connection.execute(select(due.scalar_subquery() - leased.scalar_subquery())).scalar_one())
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +206,17 @@ class Due:
 
 def list_due(connection: Connection, now: float, limit: int | None = None) -> list[Due]:
     """What a claim would take now, first in line first. Takes nothing."""
-    query = select(sources).where(sources.c.due_at <= now).order_by(sources.c.due_at).limit(limit)
+    lease = source_leases.c
+    query = (
+        select(sources, lease.lease_until)
+        .outerjoin_from(sources, source_leases, lease.source_id == sources.c.id)
+        .where(sources.c.due_at <= now, lease.lease_until.is_(None) | (lease.lease_until <= now))
+        .order_by(sources.c.due_at)
+        .limit(limit)
+    )
     return [
-        Due(source_from_row(row), row.due_at, row.refresh_requested_at) for row in connection.execute(query)
+        Due(source_from_row(row, lease_until=row.lease_until), row.due_at, row.refresh_requested_at)
+        for row in connection.execute(query)
     ]
 
 
@@ -189,7 +230,7 @@ _USUAL = (  # what every visit changes
     "hit_count",
     "due_at",
     "refresh_requested_at",
-    "lease_until",
+    "lease_no",
     "updated_at",
 )
 _UNUSUAL = (  # what few change; several are in indexes, which an UPDATE writes anew whatever the values are
@@ -261,6 +302,7 @@ def settle(connection: Connection, settlements: Sequence[Settlement]) -> set[tup
         connection, [(s.before.id, s.push, s.visit.finished_at) for s in valid if s.push is not None]
     )
     insert_rows(connection, collection_records, _RECORD, [_record_row(s) for s in valid])
+    _end_leases(connection, [s.before.id for s in valid])
     done = set(held)
     if len(valid) < len(settlements):
         done |= _settled_before(connection, [s.lease for s in settlements if s.lease not in held])
@@ -294,6 +336,7 @@ class _Held:
     enabled: bool
     refresh_requested_at: float | None
     url: str
+    due_at: float | None
 
 
 def _still_held(connection: Connection, leases: Sequence[tuple[int, int]]) -> dict[tuple[int, int], _Held]:
@@ -301,17 +344,21 @@ def _still_held(connection: Connection, leases: Sequence[tuple[int, int]]) -> di
     mine = set(leases)
     rows = select_by(
         connection,
-        "SELECT id, lease_no, schedule_enabled AND NOT is_deleted, refresh_requested_at, url"
-        " FROM sources WHERE id {values} AND lease_until IS NOT NULL ORDER BY id"
+        "SELECT id, source_leases.lease_no, schedule_enabled AND NOT is_deleted, refresh_requested_at, url, due_at"
+        " FROM sources JOIN source_leases ON source_id = id WHERE id {values} ORDER BY id"
         + ("" if is_sqlite(connection) else " FOR UPDATE"),
         sorted({source_id for source_id, _ in leases}),
         "bigint",
     )
     return {
-        (source_id, lease_no): _Held(bool(enabled), refresh_requested_at, url)
-        for source_id, lease_no, enabled, refresh_requested_at, url in rows
+        (source_id, lease_no): _Held(bool(enabled), *more)
+        for source_id, lease_no, enabled, *more in rows
         if (source_id, lease_no) in mine
     }
+
+
+def _end_leases(connection: Connection, source_ids: Sequence[int]) -> None:
+    run_by(connection, "DELETE FROM source_leases WHERE source_id {values}", source_ids, "bigint")
 
 
 def _settled_before(connection: Connection, leases: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -346,7 +393,7 @@ def _usual_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
         after.hit_count,
         due_at,
         requested_at,
-        None,
+        settlement.before.lease_no,
         settlement.visit.finished_at,
     )
 

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, case, select
+from sqlalchemy import Connection, Row, select
 from sqlalchemy.exc import IntegrityError
 
 from headwater.errors import ConflictError, FailureKind, InputError, NotFoundError
@@ -185,18 +185,17 @@ def remove_source(connection: Connection, source_id: int, now: float) -> Source:
 def request_refresh(connection: Connection, source_ids: Iterable[int] | None, now: float) -> int:
     """Put sources (None: all that are switched on) at the head of the line; answers how many.
 
-    One that is being visited right now keeps its lease and is put first when it settles.
+    One that is being visited right now is visited again when that visit has settled.
     """
     chosen = select(sources.c.id).where(~sources.c.is_deleted, sources.c.schedule_enabled)
     if source_ids is not None:
         chosen = chosen.where(sources.c.id.in_(list(source_ids)))
     if not is_sqlite(connection):
         chosen = chosen.order_by(sources.c.id).with_for_update()  # in the order in which settling locks
-    in_flight = sources.c.lease_until.is_not(None) & (sources.c.lease_until > now)
     result = connection.execute(
         sources.update()
         .where(sources.c.id.in_(chosen))
-        .values(refresh_requested_at=now, due_at=case((in_flight, sources.c.due_at), else_=MANUAL_LANE + now))
+        .values(refresh_requested_at=now, due_at=MANUAL_LANE + now)
     )
     announce(connection)
     return result.rowcount
@@ -226,7 +225,7 @@ def _lock(connection: Connection, source_id: int) -> Source:
 
 
 def _change(connection: Connection, source: Source, now: float, **values: Any) -> None:
-    """Write `values` and move the source to the place in line that they mean, unless it is being visited."""
+    """Write `values` and move the source to the place in line that they mean."""
     changed = replace(source, **values)
     due_at = place_in_line(
         enabled=changed.schedule_enabled and not changed.is_deleted,
@@ -234,8 +233,6 @@ def _change(connection: Connection, source: Source, now: float, **values: Any) -
         next_fetch_at=changed.next_fetch_at,
         created_at=changed.created_at,
     )
-    if due_at is not None and source.lease_until is not None and source.lease_until > now:
-        due_at = source.lease_until
     if "config" in values:
         values["config"] = orjson.dumps(values["config"]).decode()
     connection.execute(
@@ -269,7 +266,7 @@ _SAME = (  # fields of a Source that are columns as they are
     *("id", "name", "type", "url", "policy", "pipeline_template_id", "folder", "moved_to", "moved_count"),
     *("status", "created_at", "next_fetch_at", "policy_state", "last_fetched_at", "last_entry_at"),
     *("fetch_count", "hit_count", "fetch_error_count", "consecutive_failures", "last_error"),
-    *("lease_no", "lease_until"),
+    "lease_no",
 )
 _same = _picking(*_SAME)
 _metadata = _picking("title", "description", "site_url", "language", "icon_url")

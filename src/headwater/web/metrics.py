@@ -43,7 +43,7 @@ class Metrics:
         self._delays = Delays((0,) * (len(DELAY_BOUNDS) + 1), 0.0)
 
     async def read(self, context: Context) -> str:
-        numbers = await context.store.read(_read, context.clock(), context.settings.visit_timeout_seconds)
+        numbers = await context.store.read(_read, context.clock())
         return "\n".join([*_told(numbers), *_histogram(await self._read_delays(context)), ""])
 
     async def _read_delays(self, context: Context) -> Delays:
@@ -57,12 +57,12 @@ class Metrics:
             return self._delays + recent
 
 
-def _read(connection: Connection, now: float, longest_lease_seconds: float) -> Numbers:
+def _read(connection: Connection, now: float) -> Numbers:
     return Numbers(
         sources=count_sources(connection),
         due=count_due(connection, now),
         lag_seconds=read_lag(connection, now),
-        in_flight=count_in_flight(connection, now, longest_lease_seconds),
+        in_flight=count_in_flight(connection, now),
         ever=visits_ever(connection),
         last_24h=visits_since(connection, now - DAY_SECONDS),
         runs=count_unfinished_runs(connection),
