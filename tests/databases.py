@@ -23,12 +23,16 @@ from headwater.store.tables import metadata
 
 
 @contextmanager
-def postgres_server() -> Iterator[str]:
-    """The URL of a server on which databases may be created."""
+def postgres_server(shared_buffers: str | None = None) -> Iterator[str]:
+    """The URL of a server on which databases may be created; one of our own has so much memory for their pages."""
     if url := os.environ.get("HEADWATER_TEST_DATABASE_URL"):
         yield url
         return
     with PrivatePostgres() as server:
+        if shared_buffers is not None:
+            with psycopg.connect(server.url, autocommit=True) as connection:
+                connection.execute(f"ALTER SYSTEM SET shared_buffers = '{shared_buffers}'".encode())
+            server.restart("fast", 0.0)
         yield server.url
 
 

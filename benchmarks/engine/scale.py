@@ -52,7 +52,7 @@ def fill(store: Store, count: int, *, url: str, etag: str, visited_at: str = "1.
 def claim_costs(stores: list[Store], claims: int, clock: Callable[[], float]) -> list[float]:
     """CPU milliseconds of one claim on each store, the server's among them, measured in turns.
 
-    As many are claimed as are in flight when somebody is busy, and then put back to the end of the line, which is not
+    As many are claimed as are in flight when somebody is busy. What puts them back to the end of the line is not
     counted: visits do that.
     """
     spent = [0.0 for _ in stores]
@@ -67,7 +67,7 @@ def claim_costs(stores: list[Store], claims: int, clock: Callable[[], float]) ->
                 spent[index] += cpu_seconds() + clock() - began
             assert len(claimed) == 10 * CLAIM
             with store.writing() as connection:
-                release(connection, claimed, {source.id: 3e9 for source in claimed})
+                release(connection, claimed, {source.id: 1e8 + turn for source in claimed})
     return [seconds / claims / 10 * 1000 for seconds in spent]
 
 
