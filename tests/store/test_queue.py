@@ -27,6 +27,7 @@ from headwater.store.queue import (
 from headwater.store.sources import (
     add_source,
     change_address,
+    change_source,
     get_source,
     remove_source,
     request_refresh,
@@ -185,6 +186,21 @@ def test_paused_and_removed_sources_leave_the_line(store: Store) -> None:
         assert claim(connection) == []
         set_schedule_enabled(connection, kept.id, True, NOON)
         assert names(claim(connection)) == ["kept"]
+
+
+def test_what_was_asked_for_is_still_first_in_line_when_it_was_edited_during_a_visit_that_came_to_nothing(
+    store: Store,
+) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        settle(connection, [done(source, NOON, Plan(NOON + 9000)) for source in claim(connection)])
+        request_refresh(connection, None, NOON + 10)
+        claimed = claim(connection, NOON + 10)
+        change_source(connection, claimed[0].id, NOON + 11, folder="new")
+        release(connection, claimed)
+        again = claim(connection, NOON + 12)
+        change_source(connection, again[0].id, NOON + 13, folder="newer")
+        assert [source.lease_no for source in claim(connection, NOON + 112)] == [4], "whoever had it died"
 
 
 def test_pausing_during_a_visit_holds_after_it(store: Store) -> None:
