@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, event, insert, select
 
 from headwater.model import Item, Plan, Source, Validators, Visit
 from headwater.store import queue
@@ -27,6 +27,7 @@ from headwater.store.queue import (
 from headwater.store.sources import (
     add_source,
     change_address,
+    change_source,
     get_source,
     remove_source,
     request_refresh,
@@ -187,6 +188,21 @@ def test_paused_and_removed_sources_leave_the_line(store: Store) -> None:
         assert names(claim(connection)) == ["kept"]
 
 
+def test_what_was_asked_for_is_still_first_in_line_when_it_was_edited_during_a_visit_that_came_to_nothing(
+    store: Store,
+) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        settle(connection, [done(source, NOON, Plan(NOON + 9000)) for source in claim(connection)])
+        request_refresh(connection, None, NOON + 10)
+        claimed = claim(connection, NOON + 10)
+        change_source(connection, claimed[0].id, NOON + 11, folder="new")
+        release(connection, claimed)
+        again = claim(connection, NOON + 12)
+        change_source(connection, again[0].id, NOON + 13, folder="newer")
+        assert [source.lease_no for source in claim(connection, NOON + 112)] == [4], "whoever had it died"
+
+
 def test_pausing_during_a_visit_holds_after_it(store: Store) -> None:
     with store.writing() as connection:
         make(connection, "one")
@@ -285,6 +301,55 @@ def test_what_somebody_leases_in_the_same_moment_is_left_to_him(
             his.id: NOON + 50,
             mine.id: NOON + 100,
         }
+
+
+def test_who_comes_too_late_for_all_he_found_looks_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or he would take it that nothing is due, and a run that visits what is due would end too early."""
+    with store.writing() as connection:
+        his, _ = make(connection, "his", NOON - 1), make(connection, "mine")
+
+        def a_moment_too_late(*args: Any) -> list[Any]:
+            monkeypatch.undo()
+            connection.execute(insert(source_leases).values((his.id, 1, NOON + 50)))
+            return insert_returning(*args)
+
+        monkeypatch.setattr(queue, "insert_returning", a_moment_too_late)
+        assert names(claim(connection, limit=1)) == ["mine"]
+
+
+def test_a_claim_and_a_look_read_no_more_than_they_need_however_many_are_due(store: Store) -> None:
+    """PostgreSQL must not sort all that are due for the first few, nor read every source for a few leases."""
+    count, seen = 20_000, list[tuple[str, Any]]()
+    numbers = f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) SELECT {{}} FROM n"
+
+    def note(conn: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
+        if statement.startswith("SELECT") and "source_leases" in statement:
+            seen.append((statement, parameters))
+
+    with store.writing() as connection:
+        values = f"'s', 'rss.feed', 'https://s.example/' || i, 's' || i, {NOON} - i, {NOON}, {NOON}"
+        connection.exec_driver_sql(
+            "INSERT INTO sources (name, type, url, url_key, due_at, created_at, updated_at) "
+            + numbers.format(values)
+        )
+        connection.exec_driver_sql(
+            f"INSERT INTO source_leases SELECT id, 1, {NOON + 50} FROM sources ORDER BY due_at LIMIT 500"
+        )
+        connection.exec_driver_sql("ANALYZE")
+        event.listen(store.engine, "before_cursor_execute", note)
+        try:
+            assert len(claim(connection)) == 10
+            assert next_due_at(connection, NOON) is not None
+            assert count_due(connection, NOON) == count - 510
+        finally:
+            event.remove(store.engine, "before_cursor_execute", note)
+        assert len(seen) == 4
+        explain = "EXPLAIN QUERY PLAN" if store.is_sqlite else "EXPLAIN"
+        for statement, parameters in seen:
+            plan = str(connection.exec_driver_sql(f"{explain} {statement}", parameters).all())
+            assert not any(word in plan for word in ("TEMP B-TREE", "Sort", "Hash", "Merge")), plan
 
 
 class UndoneError(Exception):

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, func, select, update
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, func, select, update
 
 from headwater.model import Source, Validators, Visit
 from headwater.records import dataclass
@@ -75,7 +75,7 @@ def claim_sources(
 
 def is_leased(now: float) -> ColumnElement[bool]:
     """That somebody is visiting a source."""
-    lease = source_leases.c
+    lease = source_leases.alias("running").c  # so that it may stand beside a join with the leases
     return select(lease.source_id).where(lease.source_id == sources.c.id, lease.lease_until > now).exists()
 
 
@@ -90,7 +90,8 @@ def _lease(
     query = (
         select(sources, lease.lease_no.label("run_out"))
         .outerjoin_from(sources, source_leases, lease.source_id == sources.c.id)
-        .where(chosen, lease.lease_until.is_(None) | (lease.lease_until <= now))
+        # Not by the joined lease: PostgreSQL takes it that few have none, and reads and sorts all that are due.
+        .where(chosen, ~is_leased(now))
         .order_by(sources.c.due_at)
         .limit(limit)
     )
@@ -108,6 +109,10 @@ def _lease(
         " WHERE source_leases.lease_no < excluded.lease_no",
         "source_id",
     )
+    if (
+        rows and not taken
+    ):  # "nothing" would be taken for "nothing is due"; a new look passes over what others took
+        return _lease(connection, chosen, now, lease_until, limit)
     if len(taken) < len(rows):
         mine = {row[0] for row in taken}
         rows = [row for row in rows if row[0] in mine]
@@ -174,24 +179,23 @@ def next_due_at(connection: Connection, now: float) -> float | None:
     place, lease = sources.c.due_at, source_leases.c
     free = select(place).where(place.is_not(None), ~is_leased(now)).order_by(place).limit(1)
     # One that is being visited can be had when its lease runs out, should nobody settle it.
-    leased = (
-        select(func.min(lease.lease_until))
-        .join_from(source_leases, sources, sources.c.id == lease.source_id)
-        .where(place.is_not(None), lease.lease_until > now)
+    leased = select(func.min(lease.lease_until)).where(
+        lease.lease_until > now, _place_of_leased().is_not(None)
     )
     found = (connection.execute(free).scalar(), connection.execute(leased).scalar())
     return min((float(each) for each in found if each is not None), default=None)
+
+
+def _place_of_leased() -> ScalarSelect[float | None]:
+    """Looked up for each lease, for they are few: in a join, either database may read all sources for them."""
+    return select(sources.c.due_at).where(sources.c.id == source_leases.c.source_id).scalar_subquery()
 
 
 def count_due(connection: Connection, now: float) -> int:
     lease = source_leases.c
     due = select(func.count()).where(sources.c.due_at <= now)
     # So, and not one by one: this is counted by an index alone, however many are due.
-    leased = (
-        select(func.count())
-        .join_from(source_leases, sources, sources.c.id == lease.source_id)
-        .where(sources.c.due_at <= now, lease.lease_until > now)
-    )
+    leased = select(func.count()).where(lease.lease_until > now, _place_of_leased() <= now)
     return int(connection.execute(select(due.scalar_subquery() - leased.scalar_subquery())).scalar_one())
 
 
@@ -210,7 +214,7 @@ def list_due(connection: Connection, now: float, limit: int | None = None) -> li
     query = (
         select(sources, lease.lease_until)
         .outerjoin_from(sources, source_leases, lease.source_id == sources.c.id)
-        .where(sources.c.due_at <= now, lease.lease_until.is_(None) | (lease.lease_until <= now))
+        .where(sources.c.due_at <= now, ~is_leased(now))
         .order_by(sources.c.due_at)
         .limit(limit)
     )

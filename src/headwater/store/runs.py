@@ -1,8 +1,8 @@
 """The run row is the queue: claiming pipeline runs, committing what their steps did, both in batches.
 
-As in `store.queue`: `due_at` is a run's place in line, a claim moves it to the end of the lease, and each claim
-raises `lease_no`, which every commit checks. Nothing here decides what a step's end means: it arrives ready-made
-in a StepEnd.
+As in `store.queue`, `due_at` is a run's place in line and each claim raises `lease_no`, which every commit checks; but
+the lease is in the row itself, and a claim moves `due_at` to its end. Nothing here decides what a step's end means: it
+arrives ready-made in a StepEnd.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

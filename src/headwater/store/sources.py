@@ -227,11 +227,13 @@ def _lock(connection: Connection, source_id: int) -> Source:
 def _change(connection: Connection, source: Source, now: float, **values: Any) -> None:
     """Write `values` and move the source to the place in line that they mean."""
     changed = replace(source, **values)
+    requested_at = select(sources.c.refresh_requested_at).where(sources.c.id == source.id)
     due_at = place_in_line(
         enabled=changed.schedule_enabled and not changed.is_deleted,
         status=changed.status,
         next_fetch_at=changed.next_fetch_at,
         created_at=changed.created_at,
+        requested_at=connection.execute(requested_at).scalar(),
     )
     if "config" in values:
         values["config"] = orjson.dumps(values["config"]).decode()
