@@ -8,6 +8,8 @@ import pytest
 
 from headwater.store.database import Store
 from headwater.store.migrate import upgrade
+from headwater.store.queue import claim_sources
+from headwater.store.sources import add_source
 from headwater.store.tables import metadata, sources
 from tests.command import Headwater
 from tests.origin import Origin
@@ -56,7 +58,6 @@ def test_what_is_wrong_is_found(store: Store, tmp_path: Path) -> None:
                 consecutive_failures=0,
             )
         )
-        connection.exec_driver_sql("UPDATE source_leases SET lease_until = 1700000000")
         connection.exec_driver_sql("UPDATE items SET first_seen_at = 4102444800")
     headwater = Headwater(tmp_path, store.url.render_as_string(hide_password=False))
     code, found = checks(
@@ -66,6 +67,15 @@ def test_what_is_wrong_is_found(store: Store, tmp_path: Path) -> None:
     for name in ("collecting", "pipelines", "clock", "network"):
         assert states(found, name) == {"wrong"}, found[name]
     assert len(found["settings"]) == 3
+
+
+def test_a_lease_without_end_is_found(store: Store, tmp_path: Path) -> None:
+    with store.writing() as connection:
+        source = add_source(connection, name="n", type="rss.feed", url="https://a.example/", now=time.time())
+        claim_sources(connection, [source.id], now=time.time(), lease_until=time.time() + 9 * 86_400)
+    _, found = checks(Headwater(tmp_path, store.url.render_as_string(hide_password=False)))
+    assert states(found, "collecting") == {"warning"}, found["collecting"]
+    assert found["collecting"][0]["message"].startswith("1 source is leased for days")
 
 
 def test_a_database_that_is_away(tmp_path: Path) -> None:

@@ -296,15 +296,15 @@ def _collecting(health: "Health") -> Finding:
             if idle
             else Text("raise COLLECTOR_CONCURRENCY, or start another collector"),
         )
-    if health.stale_leases:
+    if health.endless_leases:
         return Finding(
             "collecting",
             "warning",
             Text(
-                "{count} {count:lease has|leases have} run out and nobody took {count:it|them} over",
-                count=health.stale_leases,
+                "{count} {count:source is|sources are} leased for days: a machine's clock was ahead",
+                count=health.endless_leases,
             ),
-            Text("start `headwater serve` or `headwater collect --loop`"),
+            Text("set that clock; a collector that runs takes the leases back within the hour"),
         )
     return Finding(
         "collecting",

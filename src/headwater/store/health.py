@@ -7,6 +7,7 @@ from sqlalchemy import Connection, func, select
 from headwater.store.bulk import is_sqlite
 from headwater.store.clock import database_time
 from headwater.store.overview import count_sources, read_status
+from headwater.store.queue import FUTURE_SECONDS
 from headwater.store.tables import collection_records, items, pipeline_executions, source_leases, sources
 
 LATE_SECONDS = 600.0
@@ -19,7 +20,7 @@ class Health:
     due: int
     lag_seconds: float
     in_flight: int
-    stale_leases: int  # sources whose lease has run out and that nobody has taken over
+    endless_leases: int  # taken by a clock that was ahead: nobody else can have their sources
     last_visit_at: float | None
     late_runs: int
     oldest_run_seconds: float
@@ -41,10 +42,8 @@ def read_health(connection: Connection) -> Health:
             pipeline_executions.c.due_at < now - LATE_SECONDS
         )
     ).one()
-    stale = connection.execute(
-        select(func.count())
-        .join_from(source_leases, sources, sources.c.id == source_leases.c.source_id)
-        .where(source_leases.c.lease_until < now - LATE_SECONDS, sources.c.due_at < now)
+    endless = connection.execute(
+        select(func.count()).where(source_leases.c.lease_until > now + FUTURE_SECONDS)
     ).scalar_one()
     words = "SELECT count(*) FROM item_words" + ("_docsize" if is_sqlite(connection) else "")
     indexed = connection.exec_driver_sql(words).scalar_one()
@@ -55,7 +54,7 @@ def read_health(connection: Connection) -> Health:
         due=status.due,
         lag_seconds=status.lag_seconds,
         in_flight=status.in_flight,
-        stale_leases=stale,
+        endless_leases=endless,
         last_visit_at=last_visit,
         late_runs=late[0],
         oldest_run_seconds=now - late[1] if late[1] is not None else 0.0,

@@ -13,10 +13,10 @@ Nothing here decides anything about a visit: what to write arrives ready-made in
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, func, select, update
+from sqlalchemy import Column, ColumnElement, Connection, ScalarSelect, func, select
 
 from headwater.model import Source, Validators, Visit
 from headwater.records import dataclass
@@ -37,6 +37,11 @@ from headwater.store.sources import hints_to_json, move_source, place_in_line, s
 from headwater.store.starting import start_for_visits
 from headwater.store.stats import read_stats, write_stats
 from headwater.store.tables import collection_records, source_leases, sources
+
+T = TypeVar("T")
+
+# Few are planned for later than that, and no lease lasts as long: what is was done by a clock that was ahead.
+FUTURE_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,13 @@ def claim_sources(
 
 def is_leased(now: float) -> ColumnElement[bool]:
     """That somebody is visiting a source."""
-    lease = source_leases.alias("running").c  # so that it may stand beside a join with the leases
+    lease = source_leases.c
     return select(lease.source_id).where(lease.source_id == sources.c.id, lease.lease_until > now).exists()
+
+
+def _of_lease(column: Column[T]) -> ScalarSelect[T]:
+    """This of a source's lease, or NULL. Looked up for each: PostgreSQL misjudges a join and sorts all that are due."""
+    return select(column).where(source_leases.c.source_id == sources.c.id).scalar_subquery()
 
 
 def _lease(
@@ -86,17 +96,14 @@ def _lease(
     lease_until: float,
     limit: int | None = None,
 ) -> list[Source]:
-    lease = source_leases.c
     query = (
-        select(sources, lease.lease_no.label("run_out"))
-        .outerjoin_from(sources, source_leases, lease.source_id == sources.c.id)
-        # Not by the joined lease: PostgreSQL takes it that few have none, and reads and sorts all that are due.
+        select(sources, _of_lease(source_leases.c.lease_no).label("run_out"))
         .where(chosen, ~is_leased(now))
         .order_by(sources.c.due_at)
         .limit(limit)
     )
     if not is_sqlite(connection):
-        query = query.with_for_update(of=sources, skip_locked=True)
+        query = query.with_for_update(skip_locked=True)
     rows = connection.execute(query).all()
     numbers = {row[0]: max(row.lease_no, row.run_out or 0) + 1 for row in rows}
     # Somebody may have leased one, and let go of its row, since this statement's view of the leases was taken.
@@ -109,9 +116,8 @@ def _lease(
         " WHERE source_leases.lease_no < excluded.lease_no",
         "source_id",
     )
-    if (
-        rows and not taken
-    ):  # "nothing" would be taken for "nothing is due"; a new look passes over what others took
+    if rows and not taken:
+        # "None" would be taken for "nothing is due"; a new look passes over what others took.
         return _lease(connection, chosen, now, lease_until, limit)
     if len(taken) < len(rows):
         mine = {row[0] for row in taken}
@@ -164,14 +170,22 @@ def take_back_plans_of_the_future(connection: Connection, now: float) -> int:
 
     Answers how many there were. What is planned that far ahead by a right clock was not visited in the future.
     """
-    future = now + 86_400.0  # few are planned for later than that, so that there is little to look at
-    plans = (
-        update(sources)
-        .where(sources.c.due_at > future, sources.c.last_fetched_at > future)
-        .values(due_at=now, next_fetch_at=now)
-    )
-    leases = update(source_leases).where(source_leases.c.lease_until > future).values(lease_until=now)
-    return connection.execute(plans).rowcount + connection.execute(leases).rowcount
+    future = now + FUTURE_SECONDS
+    planned = select(sources.c.id).where(sources.c.due_at > future, sources.c.last_fetched_at > future)
+    leased = select(source_leases.c.source_id).where(source_leases.c.lease_until > future)
+    found = [sorted(connection.execute(query).scalars()) for query in (planned, leased)]
+    if not is_sqlite(connection):  # in the order in which settling locks
+        select_by(
+            connection,
+            "SELECT id FROM sources WHERE id {values} ORDER BY id FOR UPDATE",
+            sorted({*found[0], *found[1]}),
+            "bigint",
+        )
+    plans = "UPDATE sources SET due_at = ?, next_fetch_at = ? WHERE last_fetched_at > ? AND id {values}"
+    run_by(connection, plans, found[0], "bigint", now, now, future)
+    leases = "UPDATE source_leases SET lease_until = ? WHERE lease_until > ? AND source_id {values}"
+    run_by(connection, leases, found[1], "bigint", now, future)
+    return len(found[0]) + len(found[1])
 
 
 def next_due_at(connection: Connection, now: float) -> float | None:
@@ -210,10 +224,8 @@ class Due:
 
 def list_due(connection: Connection, now: float, limit: int | None = None) -> list[Due]:
     """What a claim would take now, first in line first. Takes nothing."""
-    lease = source_leases.c
     query = (
-        select(sources, lease.lease_until)
-        .outerjoin_from(sources, source_leases, lease.source_id == sources.c.id)
+        select(sources, _of_lease(source_leases.c.lease_until).label("lease_until"))
         .where(sources.c.due_at <= now, ~is_leased(now))
         .order_by(sources.c.due_at)
         .limit(limit)
