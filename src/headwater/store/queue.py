@@ -155,10 +155,11 @@ def release(
 ) -> None:
     """Give leases back unused: each source keeps its place in line, or is due at the time given for it."""
     held = _still_held(connection, [(source.id, source.lease_no) for source in claimed])
-    rows = [
-        (lease_no, place if place is None else (due_at or {}).get(source_id, place), source_id)
-        for (source_id, lease_no), place in ((lease, row.due_at) for lease, row in held.items())
-    ]
+    later = due_at or {}
+    rows = []
+    for (source_id, lease_no), row in held.items():
+        is_in_line = row.due_at is not None
+        rows.append((lease_no, later.get(source_id, row.due_at) if is_in_line else None, source_id))
     update_rows(connection, sources, ("id",), ("lease_no", "due_at"), rows)
     _end_leases(connection, [source_id for source_id, _ in held])
     if due_at is None:
@@ -171,21 +172,23 @@ def take_back_plans_of_the_future(connection: Connection, now: float) -> int:
     Answers how many there were. What is planned that far ahead by a right clock was not visited in the future.
     """
     future = now + FUTURE_SECONDS
-    planned = select(sources.c.id).where(sources.c.due_at > future, sources.c.last_fetched_at > future)
-    leased = select(source_leases.c.source_id).where(source_leases.c.lease_until > future)
-    found = [sorted(connection.execute(query).scalars()) for query in (planned, leased)]
+    plan, lease = sources.c, source_leases.c
+    planned = select(plan.id).where(plan.due_at > future, plan.last_fetched_at > future)
+    leased = select(lease.source_id).where(lease.lease_until > future)
+    planned_ids = connection.execute(planned).scalars().all()
+    leased_ids = connection.execute(leased).scalars().all()
     if not is_sqlite(connection):  # in the order in which settling locks
         select_by(
             connection,
             "SELECT id FROM sources WHERE id {values} ORDER BY id FOR UPDATE",
-            sorted({*found[0], *found[1]}),
+            sorted({*planned_ids, *leased_ids}),
             "bigint",
         )
     plans = "UPDATE sources SET due_at = ?, next_fetch_at = ? WHERE last_fetched_at > ? AND id {values}"
-    run_by(connection, plans, found[0], "bigint", now, now, future)
+    run_by(connection, plans, planned_ids, "bigint", now, now, future)
     leases = "UPDATE source_leases SET lease_until = ? WHERE lease_until > ? AND source_id {values}"
-    run_by(connection, leases, found[1], "bigint", now, future)
-    return len(found[0]) + len(found[1])
+    run_by(connection, leases, leased_ids, "bigint", now, future)
+    return len(planned_ids) + len(leased_ids)
 
 
 def next_due_at(connection: Connection, now: float) -> float | None:
