@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 
 .PHONY: help demo test browser lint bench soak extras docs site screenshots pins clean
 
-.venv/.ready: constraints.txt pyproject.toml
+.venv/.ready: constraints.txt pyproject.toml hatch_build.py $(wildcard src/headwater/schedule/kernel/*.p*)
 	$(PYTHON) -m venv .venv
 	$(PIP) --require-hashes --requirement constraints.txt
 	$(PIP) --no-build-isolation --editable .

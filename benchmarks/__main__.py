@@ -21,11 +21,13 @@ _NO_BENCHMARKS = ("__main__", "verdict")
 QUICK: dict[str, tuple[str, ...]] = {
     "engine": (
         *("--sources", "100", "--reader-sources", "10", "--rounds", "1", "--few", "1000", "--many", "20000"),
-        *("--claims", "1", "--fleet", "2000", "--fleet-visits", "300"),
+        *("--claims", "1", "--fleet", "2000", "--fleet-visits", "300", "--crowd", "500"),
     ),
     "fetch": ("--requests", "200", "--rounds", "3", "--bomb-megabytes", "64"),
+    "misbehaving": ("--requests", "2000"),
     "moving": ("10000",),
     "pipeline": ("--runs", "30", "--rounds", "1"),
+    "reading": ("--sources", "2000", "--items", "40000", "--users", "20"),
     "storage": ("--sources", "100", "--rounds", "3"),
 }
 

@@ -24,16 +24,16 @@ from tests.databases import PrivatePostgres, kept_postgres_database, postgres_se
 from benchmarks.engine.databases import new_database
 from benchmarks.verdict import Verdict
 from headwater.config import load_settings
-from headwater.store.cursors import create_cursor
-from headwater.store.database import Store
-from headwater.store.hours import HOUR, SLOT, Rolled, hour_of, roll_minutes, set_rolled
-from headwater.store.items import ItemCount, count_all_items, note_item_count
-from headwater.store.keys import add_key
-from headwater.store.outlets import Outlet, add_outlet
-from headwater.store.search import POSITION
-from headwater.store.selection import Selection
-from headwater.store.settings import get_setting, set_setting
-from headwater.store.templates import NewTemplate, add_template
+from headwater.store.core.database import Store
+from headwater.store.core.settings import get_setting, set_setting
+from headwater.store.people.keys import add_key
+from headwater.store.pipelines.templates import NewTemplate, add_template
+from headwater.store.reading.cursors import create_cursor
+from headwater.store.reading.items import ItemCount, count_all_items, note_item_count
+from headwater.store.reading.outlets import Outlet, add_outlet
+from headwater.store.reading.search import POSITION
+from headwater.store.reading.selection import Selection
+from headwater.store.reports.hours import HOUR, SLOT, Rolled, hour_of, roll_minutes, set_rolled
 from headwater.web.app import create_app
 
 SOURCES, ITEMS = 100_000, 5_000_000
@@ -54,11 +54,11 @@ PATHS = (
     "/sources?search=source+77&state=failing",
     "/sources?folder=Folder+7",
     "/sources?type=web.sitemap",
-    "/sources?state=ok",
+    "/sources?state=on_time",
     "/sources?state=due",
     "/sources?state=failing",
     "/sources?state=paused",
-    "/sources?state=off",
+    "/sources?state=gone",
     "/sources?state=removed",
     "/sources?sort=name",
     "/sources?sort=-name",
@@ -100,11 +100,11 @@ PATHS = (
     "/api/sources?search=not+there",
     "/api/sources?folder=Folder+7",
     "/api/sources?type=web.sitemap",
-    "/api/sources?state=ok",
+    "/api/sources?state=on_time",
     "/api/sources?state=due",
     "/api/sources?state=failing",
     "/api/sources?state=paused",
-    "/api/sources?state=off",
+    "/api/sources?state=gone",
     "/api/sources?state=removed",
     "/api/sources/7",
     "/api/sources/7/plan",
@@ -277,7 +277,7 @@ def fill(store: Store, scale: float, now: float) -> None:
         add_outlet(connection, Outlet("all", "All"), now)
         add_outlet(connection, Outlet("one", "One", Selection(folders=("Folder 7",))), now)
         create_cursor(connection, "all", now=now)
-        create_cursor(connection, "changes", now=now, with_changes=True)
+        create_cursor(connection, "changes", now=now, when="changed")
         create_cursor(connection, "folder", now=now, selection=Selection(folders=("Folder 7",)))
         create_cursor(connection, "words", now=now, selection=Selection(search="word77"))
         add_up_visits(connection, now)

@@ -24,10 +24,10 @@ from tests.databases import PrivatePostgres, postgres_database
 from tests.origin import Answer, Origin, Received
 
 from benchmarks.verdict import Verdict
-from headwater.collect.adding import add_unvisited, read_new_source
-from headwater.store.copying import copied_tables, stream_rows
-from headwater.store.database import Store
-from headwater.store.sources import request_refresh
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.collecting.sources import request_refresh
+from headwater.store.core.database import Store
+from headwater.store.transfer.copying import copied_tables, stream_rows
 
 SOURCES = 1_000
 NOW = 1_790_000_000.0

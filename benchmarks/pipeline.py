@@ -35,8 +35,8 @@ AT_LEAST = {"postgresql": 0.8, "sqlite": 2.0}
 def ours(database_url: str, directory: Path, runs: int, concurrency: int) -> float:
     """Seconds for our worker."""
     from headwater.pipeline.worker import Worker
-    from headwater.store.database import Store
-    from headwater.store.tables import pipeline_executions
+    from headwater.store.core.database import Store
+    from headwater.store.core.tables import pipeline_executions
 
     sys.path.insert(0, str(directory / "plugin"))
     install(directory / "plugin")

@@ -202,7 +202,7 @@ def index_memory(site: str) -> dict[str, Any]:
 
 
 def read_ours(path: str) -> dict[str, Any]:
-    from headwater.formats.sitemap import SitemapScan
+    from headwater.formats.sitemaps.read import SitemapScan
 
     list(SitemapScan(HEAD + b"</urlset>"))
     data = Path(path).read_bytes()

@@ -18,8 +18,8 @@ from benchmarks.engine.databases import new_database
 from benchmarks.engine.origin import feed_url, serving
 from benchmarks.engine.scale import fill
 from benchmarks.verdict import Verdict
-from headwater.store.database import Store
-from headwater.store.search import index_all
+from headwater.store.core.database import Store
+from headwater.store.reading.search import index_all
 
 ITEMS = 20
 KINDS = ("SQLite", "PostgreSQL")

@@ -6,12 +6,14 @@ docs/reference/python.md, docs/reference/api.md, docs/reference/traceability.md,
 
 import importlib
 import inspect
+import json
 import os
 import pkgutil
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -26,13 +28,15 @@ from pydantic.fields import FieldInfo
 
 import headwater
 from headwater.cli.app import app
-from headwater.collectors.base import SourceConfig, is_secret
+from headwater.cli.help import tidy
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, SourceConfig, is_secret
 from headwater.collectors.types import TYPES, SourceType, config_model_of
 from headwater.config import load_settings
+from headwater.model import Item
 from headwater.pipeline import steps
-from headwater.pipeline.steps.base import Step
+from headwater.pipeline.steps.base import HeavyStep, Step, StepContext, StepResult
 from headwater.settings import SETTINGS, Setting
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 from headwater.web.app import create_app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,6 +80,86 @@ work together is in [steps](../how-to/steps.md). `${NAME}` in a secret, an addre
 environment variable of the worker.
 
 STEPS"""
+PYTHON_TEXT = """# Python
+
+Everything `headwater` exports, and below it [what plugins are given](#for-plugins). Nothing else is public.
+"""
+PLUGINS_TEXT = """## For plugins
+
+What [a plugin](../how-to/write-a-plugin.md) imports from `headwater.model`, `headwater.collectors.base` and
+`headwater.pipeline.steps.base`.
+"""
+FOR_PLUGINS = (Item, Collector, FetchRequest, FetchResult, Step, HeavyStep, StepContext, StepResult)
+# Run by tests/test_docs_snippets.py, where they stand on the page.
+EXAMPLES = {
+    "parse": """from pathlib import Path
+
+import headwater
+
+feed = headwater.parse(Path("feed.xml").read_bytes(), url="https://example.org/feed.xml")
+print(feed.format, feed.title)
+for entry in feed.entries:
+    print(entry.published, entry.title, entry.link)
+""",
+    "ParseError": """import headwater
+
+try:
+    headwater.parse(b"<html>no feed</html>")
+except headwater.ParseError as error:
+    print(error.kind, error)
+""",
+    "IncrementalStateManager": """import asyncio
+
+from headwater import IncrementalStateManager, SitemapEntry
+
+
+async def main() -> None:
+    with IncrementalStateManager("./rss_states") as manager:
+        entries = [SitemapEntry("https://example.org/1", "2025-07-12")]
+        result = await manager.detect_changes("example", entries)
+        print(result.new_urls, result.modified_urls)
+        await manager.update_state("example", entries)
+
+
+asyncio.run(main())
+""",
+    "Item": """from headwater.model import Enclosure, Item
+
+item = Item(
+    "episode-7",  # what tells it from the source's other items, for ever
+    url="https://example.org/7",
+    title="The river",
+    published_at=1767225600.0,  # seconds since 1970
+    enclosures=(Enclosure("https://example.org/7.mp3", "audio/mpeg", 4_000_000),),
+)
+""",
+    "FetchResult": '''from headwater.collectors.base import Collector, FetchRequest, FetchResult, request_for
+from headwater.model import Item
+
+
+class Lines(Collector):
+    """Every line of a text is an item."""
+
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        response = await fetch_request.fetcher.get(request_for(fetch_request.source, fetch_request.config))
+        if response.unchanged:
+            return FetchResult.of(response)
+        lines = response.body.decode().splitlines()
+        return FetchResult.of(response, items=tuple(Item(line, title=line) for line in lines))
+''',
+    "StepContext": """from typing import Any
+
+from headwater.pipeline.steps.base import Step, StepContext, StepResult
+
+
+class CountWords(Step):
+    step_type = "count_words"
+
+    async def run(self, context: StepContext, config: Any) -> StepResult:
+        text = context.output_of("enrich_content").get("text") or context.content_item["title"]
+        return StepResult.of(words=len(text.split()))
+""",
+}
 KINDS: dict[Any, str] = {
     str: "text",
     float: "a number",
@@ -151,12 +235,26 @@ def step_types() -> Iterator[type[Step]]:
 
 
 def config_table(of: str, model: type[BaseModel], names: Iterable[str]) -> str:
-    text = f"| of {of} | takes | secret | meaning |\n|---|---|---|---|\n"
+    text = f"| of {of} | takes | default | secret | meaning |\n|---|---|---|---|---|\n"
     for name in names:
         field = model.model_fields[name]
         secret = "yes" if is_secret(name, model) else ""
-        text += f"| `{name}` | {shown_takes(field)} | {secret} | {field.description or ''} |\n"
+        default = (
+            shown_value(field.get_default(call_default_factory=True))
+            if not field.is_required()
+            else "required"
+        )
+        text += f"| `{name}` | {shown_takes(field)} | {default} | {secret} | {field.description or ''} |\n"
     return text
+
+
+def shown_value(value: Any) -> str:
+    """A default as it is written in JSON; long texts by their beginning, nothing where there is none."""
+    if value is None or value in ("", {}, [], ()):
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, default=list)
+    text = " ".join(text.split()).replace("|", "\\|").replace("`", "'")
+    return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}…`"
 
 
 def shown_takes(field: FieldInfo) -> str:
@@ -184,7 +282,7 @@ def vars_of(limit: Any) -> Iterator[tuple[str, Any]]:
 
 
 def commands_page() -> str:
-    return NOTE + "# Commands\n\n" + "\n".join(command_texts(typer.main.get_command(app), "headwater"))
+    return NOTE + "# Commands\n\n" + "\n".join(command_texts(tidy(typer.main.get_command(app)), "headwater"))
 
 
 def command_texts(command: Any, path: str) -> Iterator[str]:
@@ -194,8 +292,9 @@ def command_texts(command: Any, path: str) -> Iterator[str]:
         if parameter.name in ("help", "install_completion", "show_completion"):
             continue
         is_option = parameter.opts[0].startswith("-")
-        names = [*parameter.opts, *parameter.secondary_opts] if is_option else [parameter.name.upper()]
-        rows += f"| {', '.join(f'`{name}`' for name in names)} | {parameter.help or ''} |\n"
+        names = [*parameter.opts, *parameter.secondary_opts] if is_option else [parameter.metavar]
+        shown = ", ".join(f"`{name}`" for name in names).replace("|", "\\|")
+        rows += f"| {shown} | {parameter.help or ''} |\n"
     if rows:
         yield "| | |\n|---|---|\n" + rows
     for name in sorted(getattr(command, "commands", {})):
@@ -203,20 +302,58 @@ def command_texts(command: Any, path: str) -> Iterator[str]:
 
 
 def python_page() -> str:
-    parts = [NOTE + "# Python\n\nEverything `headwater` exports. Nothing else is public.\n"]
-    for name in headwater.__all__:
-        thing = getattr(headwater, name)
-        if name == "__version__":
-            parts.append("## `__version__`\n\nThe version, as text.\n")
-            continue
-        signature = str(inspect.signature(thing)) if inspect.isfunction(thing) else ""
-        text = inspect.cleandoc(inspect.getdoc(thing) or "")
-        if is_dataclass(thing):
-            text = "" if text.startswith(f"{name}(") else f"{text}\n\n"
-            text += "| field | type |\n|---|---|\n"
-            text += "".join(f"| `{field.name}` | `{shown_type(field.type)}` |\n" for field in fields(thing))
-        parts.append(f"## `{name}{signature}`\n\n{text.rstrip()}\n")
+    parts = [NOTE + PYTHON_TEXT]
+    parts += [shown_thing(name, getattr(headwater, name), 2) for name in headwater.__all__]
+    parts.append(PLUGINS_TEXT)
+    parts += [shown_thing(thing.__name__, thing, 3) for thing in FOR_PLUGINS]
     return "\n".join(parts)
+
+
+def shown_thing(name: str, thing: Any, level: int) -> str:
+    """A heading, what the code says of it, its fields or methods, and an example if there is one."""
+    if name == "__version__":
+        return f"{'#' * level} `__version__`\n\nThe version, as text.\n"
+    signature = str(inspect.signature(thing)) if inspect.isfunction(thing) else ""
+    text = inspect.cleandoc(thing.__doc__ or "")
+    if is_dataclass(thing):
+        text = ("" if text.startswith(f"{name}(") else f"{text}\n\n") + field_table(thing)
+    elif isinstance(thing, type) and issubclass(thing, StrEnum):
+        text += "\n\n" + ", ".join(f"`{each.value}`" for each in thing)
+    elif isinstance(thing, type) and not issubclass(thing, Exception):
+        text += "\n\n" + "".join(method_lines(thing))
+    example = f"\n\n```python\n{EXAMPLES[name]}```" if name in EXAMPLES else ""
+    return f"{'#' * level} `{name}{signature}`\n\n{text.strip()}{example}\n"
+
+
+def field_table(thing: Any) -> str:
+    comments = comments_of(thing)
+    rows = "".join(
+        f"| `{each.name}` | `{shown_type(each.type)}` | {shown_field_default(each)} | {comments.get(each.name, '')} |\n"
+        for each in fields(thing)
+    )
+    return f"| field | type | default | meaning |\n|---|---|---|---|\n{rows}"
+
+
+def shown_field_default(field: Any) -> str:
+    if field.default is MISSING:
+        return "required" if field.default_factory is MISSING else ""
+    return shown_value(field.default) if isinstance(field.default, str | int | float | bool) else ""
+
+
+def comments_of(thing: type) -> dict[str, str]:
+    """What stands behind a field in the code."""
+    found = re.findall(r"^    (\w+): .*?  # (.+)$", inspect.getsource(thing), re.MULTILINE)
+    return {name: comment[0].upper() + comment[1:].replace("|", "\\|") for name, comment in found}
+
+
+def method_lines(thing: type) -> Iterator[str]:
+    for name, method in vars(thing).items():
+        if name.startswith("_") or not inspect.isfunction(inspect.unwrap(method)) or not method.__doc__:
+            continue
+        first = " ".join(inspect.cleandoc(method.__doc__).partition("\n\n")[0].split())
+        wait = "async " if inspect.iscoroutinefunction(method) else ""
+        parameters = re.sub(r"'|\b(?:\w+\.)+(?=[A-Z])", "", str(inspect.signature(method)))
+        yield f"- `{wait}{name}{parameters}`: {first}\n"
 
 
 API_TEXT = """# HTTP API

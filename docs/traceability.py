@@ -14,9 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 TEXT = """# What was asked for, and the tests that prove it
 
-Headwater was built from five design documents. This is every requirement of theirs with the tests that fail when it is
-not met; a requirement without a test fails the build. The list is `tests/requirements.toml`. Where two documents
-contradict each other, one way was chosen and the others are settings:
+Headwater was built from five design documents. These are their requirements with the tests that fail when one is not
+met. Where something is done in another way than its document says, the row says *changed* and why; what is *not built
+yet* is listed too. A requirement that is neither tested nor marked as not built fails the build. The list is
+`tests/requirements.toml`. Where two documents contradict each other, one way was chosen and the others are settings:
 [scheduling](../scheduling.md) and the [decisions](../decisions/README.md) say which.
 
 COUNTS
@@ -25,12 +26,17 @@ COUNTS
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One thing a document asks for. Tests are named as `path under tests/::name`."""
+    """One thing a document asks for. Tests are named as `path under tests/::name`.
+
+    `changed`: how and why it is done otherwise. `not_built`: what there is instead.
+    """
 
     id: str
     text: str
     original: str
-    tests: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+    changed: str = ""
+    not_built: str = ""
 
     @property
     def document(self) -> str:
@@ -42,8 +48,7 @@ def read_requirements() -> tuple[dict[str, str], list[Requirement]]:
     content: dict[str, Any] = tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))
     titles = {each["name"]: each["title"] for each in content["document"]}
     return titles, [
-        Requirement(each["id"], each["text"], each["original"], tuple(each["tests"]))
-        for each in content["requirement"]
+        Requirement(**each | {"tests": tuple(each.get("tests", ()))}) for each in content["requirement"]
     ]
 
 
@@ -62,15 +67,26 @@ def _tests_in_files() -> Iterator[str]:
 def traceability_page() -> str:
     titles, requirements = read_requirements()
     by_document = {name: [each for each in requirements if each.document == name] for name in titles}
-    counts = "".join(f"| {name} | {titles[name]} | {len(rows)} |\n" for name, rows in by_document.items())
-    text = TEXT.replace("COUNTS", f"| document | about | requirements |\n|---|---|---|\n{counts}")
+    counts = "".join(
+        f"| {name} | {titles[name]} | {len(rows)} | {sum(bool(each.changed) for each in rows)}"
+        f" | {sum(bool(each.not_built) for each in rows)} |\n"
+        for name, rows in by_document.items()
+    )
+    head = "| document | about | requirements | changed | not built yet |\n|---|---|---|---|---|\n"
+    text = TEXT.replace("COUNTS", head + counts)
     for name, rows in by_document.items():
         text += f"\n## {name}: {titles[name]}\n\n| | requirement | in the document | proven by |\n|---|---|---|---|\n"
         text += "".join(
-            f"| {each.id} | {each.text} | {each.original} | {'<br>'.join(map(_link, each.tests))} |\n"
+            f"| {each.id} | {each.text}{_remark(each)} | {each.original} | {'<br>'.join(map(_link, each.tests))} |\n"
             for each in rows
         )
     return text
+
+
+def _remark(requirement: Requirement) -> str:
+    if requirement.not_built:
+        return f"<br>**Not built yet:** {requirement.not_built}"
+    return f"<br>**Changed:** {requirement.changed}" if requirement.changed else ""
 
 
 def _link(test: str) -> str:

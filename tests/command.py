@@ -8,6 +8,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.warm import WarmCommand
+
+READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_")  # variables that count only for a new interpreter
+
+
+def _suits_warm_interpreter(environment: dict[str, str]) -> bool:
+    """Whether a command may be forked: the texts of `--help` are in the language they were imported in."""
+    read_at_start = any(name.startswith(READ_AT_START) for name in environment if name != "PYTHONPATH")
+    return environment.get("HEADWATER_LANGUAGE") == "en" and not read_at_start
+
 
 class Headwater:
     """The command, in a directory of its own, on one database."""
@@ -26,10 +36,13 @@ class Headwater:
             self.environment["HEADWATER_DATABASE_URL"] = database_url
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        whole = self.environment | environment
+        if self.python == sys.executable and _suits_warm_interpreter(whole):
+            return WarmCommand(arguments, self.directory, whole)
         return subprocess.Popen(
             [self.python, "-W", "error", "-m", "headwater", *arguments],
             cwd=self.directory,
-            env=self.environment | environment,
+            env=whole,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -42,7 +55,7 @@ class Headwater:
 
     def ok(self, *arguments: str, **environment: str) -> str:
         code, out, err = self.run(*arguments, **environment)
-        assert (code, err) == (0, "")
+        assert (code, err) == (0, ""), (arguments, code, err)
         return out
 
     def json(self, *arguments: str, **environment: str) -> Any:

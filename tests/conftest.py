@@ -1,6 +1,7 @@
 """Fixtures that every test may use: both databases, an origin server, a clock, seeded randomness."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,11 +9,12 @@ from random import Random
 
 import pytest
 
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 from tests.clock import FakeClock
 from tests.databases import copy_sqlite, empty_tables, postgres_database, postgres_server
 from tests.origin import Origin
 from tests.plugins import step_plugin
+from tests.query_plans import PlanWatcher
 
 __all__ = ["step_plugin"]
 
@@ -22,7 +24,12 @@ _shared_server = ExitStack()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Before xdist starts its workers, start the server they share; they inherit its address."""
+    """Before xdist starts its workers, start the server they share; they inherit its address.
+
+    A run in the background of a script ignores SIGINT, and so would every process that a test starts and interrupts.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if session.config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
         os.environ["HEADWATER_TEST_DATABASE_URL"] = _shared_server.enter_context(postgres_server())
 
@@ -81,7 +88,9 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def store(database_url: str) -> Iterator[Store]:
     """An empty store; the test runs once on each kind of database."""
     with Store.open(database_url) as opened:
+        watcher = PlanWatcher(opened)
         yield opened
+        assert not watcher.scans, "statements that read a whole large table:\n" + "\n".join(watcher.scans)
 
 
 @pytest.fixture

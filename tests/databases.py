@@ -18,20 +18,28 @@ from typing import Literal, Self
 import psycopg
 from sqlalchemy.engine import make_url
 
-from headwater.store.database import Store
-from headwater.store.tables import metadata
+from headwater.store.core.database import Store
+from headwater.store.core.tables import metadata
+from headwater.store.people.users import make_first_user
 
 
 @contextmanager
 def postgres_server(shared_buffers: str | None = None) -> Iterator[str]:
-    """The URL of a server on which databases may be created; one of our own has so much memory for their pages."""
+    """The URL of a server on which databases may be created; one of our own has so much memory for their pages.
+
+    Without a size it is for tests: no vacuum counts their few rows, by which PostgreSQL would then plan.
+    """
     if url := os.environ.get("HEADWATER_TEST_DATABASE_URL"):
         yield url
         return
     with PrivatePostgres() as server:
-        if shared_buffers is not None:
-            with psycopg.connect(server.url, autocommit=True) as connection:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            if shared_buffers is None:
+                connection.execute("ALTER SYSTEM SET autovacuum = off")
+                connection.execute("SELECT pg_reload_conf()")
+            else:
                 connection.execute(f"ALTER SYSTEM SET shared_buffers = '{shared_buffers}'".encode())
+        if shared_buffers is not None:
             server.restart("fast", 0.0)
         yield server.url
 
@@ -107,6 +115,7 @@ def kept_postgres_database(server_url: str, name: str) -> str:
 
 def copy_sqlite(template: Path, target: Path) -> str:
     shutil.copyfile(template, target)
+    target.chmod(0o600)
     return f"sqlite:///{target}"
 
 
@@ -117,3 +126,4 @@ def empty_tables(store: Store) -> None:
         connection.exec_driver_sql(
             "TRUNCATE procrastinate.procrastinate_jobs, procrastinate.procrastinate_workers CASCADE"
         )
+        make_first_user(connection, time.time())

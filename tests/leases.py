@@ -2,8 +2,8 @@
 
 from sqlalchemy import select
 
-from headwater.store.database import Store
-from headwater.store.tables import source_leases
+from headwater.store.core.database import Store
+from headwater.store.core.tables import source_leases
 
 
 def leases(store: Store) -> dict[int, float]:

@@ -516,14 +516,16 @@ def _header_lines(answer: Answer, status: int, request: Received) -> list[bytes]
 
 
 @functools.cache
-def _certificate(quality: str) -> tuple[bytes, bytes]:
-    """A key with its certificate, and the certificate of the CA the client may trust.
+def make_certificate(
+    quality: str, hosts: tuple[str, ...] = (), kind: Literal["ECDSA", "RSA"] = "ECDSA"
+) -> tuple[bytes, bytes]:
+    """A key with its certificate, for `hosts` too, and the certificate of the CA the client may trust.
 
     `cryptography` is imported here because it is slow to import and few tests need it.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     now = datetime.datetime.now(datetime.UTC)
     day = datetime.timedelta(days=1)
@@ -531,7 +533,15 @@ def _certificate(quality: str) -> tuple[bytes, bytes]:
     def name(text: str) -> x509.Name:
         return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
 
-    ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    def host(text: str) -> x509.GeneralName:
+        try:
+            return x509.IPAddress(ipaddress.ip_address(text))
+        except ValueError:
+            return x509.DNSName(text)
+
+    ca_key = ec.generate_private_key(ec.SECP256R1())
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+    key = rsa.generate_private_key(65537, 2048) if kind == "RSA" else ec.generate_private_key(ec.SECP256R1())
     ca = (
         x509.CertificateBuilder()
         .subject_name(name("Test CA"))
@@ -563,6 +573,7 @@ def _certificate(quality: str) -> tuple[bytes, bytes]:
         x509.DNSName("localhost"),
         x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
         x509.IPAddress(ipaddress.ip_address("::1")),
+        *map(host, hosts),
     ]
     if quality == "wrong-host":
         names = [x509.DNSName("elsewhere.example")]
@@ -586,8 +597,8 @@ def _certificate(quality: str) -> tuple[bytes, bytes]:
     return private + leaf.public_bytes(pem), ca.public_bytes(pem)
 
 
-def tls_context(quality: str, folder: Path) -> tuple[ssl.SSLContext, Path]:
-    leaf, ca = _certificate(quality)
+def tls_context(quality: str, folder: Path, hosts: tuple[str, ...] = ()) -> tuple[ssl.SSLContext, Path]:
+    leaf, ca = make_certificate(quality, hosts)
     (folder / "leaf.pem").write_bytes(leaf)
     (folder / "ca.pem").write_bytes(ca)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -14,6 +14,8 @@ from pydantic import Field
 from headwater.collectors.base import SECRET
 from headwater.errors import InputError
 from headwater.fetch.message import Request
+from headwater.formats.expressions import evaluate
+from headwater.model import Result
 from headwater.pipeline.steps.base import (
     HeavyStep,
     PassingStepError,
@@ -54,6 +56,40 @@ class Note(Step):
             },
             end_run=config.end_run,
         )
+
+
+class MakeConfig(StepConfig):
+    results: list[dict[str, Any]]  # the fields of each
+
+
+class Make(Step):
+    """Makes the results that it is told to make; `{n}` in a body is the item's number."""
+
+    step_type = "make_test"
+    config_model = MakeConfig
+
+    async def run(self, context: StepContext, config: MakeConfig) -> StepResult:
+        number = str(context.content_item["id"])
+        made = [
+            Result(**{**each, "body": each["body"].replace("{n}", number) if each.get("body") else None})
+            for each in config.results
+        ]
+        return StepResult({"made": len(made)}, results=tuple(made))
+
+
+class WhereConfig(StepConfig):
+    where: str
+
+
+class Where(Step):
+    """Says what it finds in its context by a JMESPath expression."""
+
+    step_type = "where_test"
+    config_model = WhereConfig
+
+    async def run(self, context: StepContext, config: WhereConfig) -> StepResult:
+        whole = {"content_item": context.content_item, "previous_steps": context.previous_steps}
+        return StepResult.of(found=evaluate(config.where, whole))
 
 
 class TalkConfig(StepConfig):

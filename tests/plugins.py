@@ -12,6 +12,8 @@ from headwater.plugins import load_plugins
 
 STEPS = {
     "note_test": "Note",
+    "make_test": "Make",
+    "where_test": "Where",
     "fail_test": "Fail",
     "bug_test": "Bug",
     "absent_test": "Absent",

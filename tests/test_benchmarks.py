@@ -35,7 +35,7 @@ def test_one_table_of_figures_and_targets() -> None:
     assert re.search(
         r"^schedule +adaptive: state of a source +\d+ B +at most 1024 B +met$", table, re.MULTILINE
     )
-    assert re.search(r"\d of 3 targets met", table)
+    assert re.search(r"\d of [34] targets met", table)
     assert done.returncode == int("MISSED" in table), done.stdout
 
 

@@ -9,7 +9,7 @@ from headwater.collectors.types import intervals_by_type
 from headwater.config import Settings, load_settings, read_dotenv, without_password
 from headwater.errors import SettingError, StoreError
 from headwater.settings import SETTINGS
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 
 
 def load(

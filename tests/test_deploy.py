@@ -15,6 +15,8 @@ import yaml
 
 from headwater.cli.app import app
 from headwater.config import load_settings
+from tests.cli.test_sign_in import Browser, link_in, serving
+from tests.command import Headwater
 
 ROOT = Path(__file__).parents[1]
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
@@ -70,13 +72,78 @@ def test_the_image_runs_as_nobody_in_particular_and_says_how_it_is(tmp_path: Pat
     (start,) = re.findall(r"^CMD (\[.*\])$", last, re.MULTILINE)
     check_command(json.loads(start))
     (health,) = re.findall(r"^HEALTHCHECK .*CMD (\[.*\])$", last, re.MULTILINE)
-    assert json.loads(health)[0] == "headwater"
-    check_command(json.loads(health)[1:])
+    assert json.loads(health)[0] == "python"
+    compile(json.loads(health)[2], "HEALTHCHECK", "exec")
+    assert "http://127.0.0.1:8626/healthz" in json.loads(health)[2], (
+        "one request, and no start of the command"
+    )
     for copied in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE):
         allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
         for name in copied.split():
             assert (ROOT / name).exists()
             assert f"!{name}" in allowed
+
+
+def image_variables() -> dict[str, str]:
+    """What the image sets, as its process sees it."""
+    last = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ").split("\nFROM ")[-1]
+    return dict(re.findall(r"\b((?:HEADWATER|COLLECTOR)_\w+)=(\S+)", last))
+
+
+def documented_commands(start: str) -> list[list[str]]:
+    """The commands that the installation guide runs inside of a container."""
+    text = (ROOT / "docs" / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    return [
+        shlex.split(line, comments=True)
+        for line in re.findall(rf"^{start} headwater (.*)$", text, re.MULTILINE)
+    ]
+
+
+@pytest.fixture
+def container(tmp_path: Path) -> Headwater:
+    """The image's environment, on an empty volume."""
+    headwater = Headwater(tmp_path, None)
+    headwater.environment = {
+        "PATH": headwater.environment["PATH"],
+        "HOME": str(tmp_path),
+        **image_variables(),
+        "HEADWATER_DATA_DIR": str(tmp_path / "volume"),
+    }
+    return headwater
+
+
+def test_image_on_an_empty_volume_starts_closed_and_prints_a_link(container: Headwater) -> None:
+    with serving(container) as (process, address):
+        assert process.stdout is not None
+        link = link_in(process.stdout.readline())
+        stranger, owner = Browser(address), Browser(address)
+        for path, status in (("/", 303), ("/settings", 303), ("/api/sources", 401), ("/healthz", 200)):
+            assert stranger.ask("GET", path)[0] == status, path
+        assert owner.sign_in(link) == 303
+        assert owner.ask("GET", "/settings")[0] == 200
+        commands = documented_commands("docker exec headwater")
+        assert [command[0] for command in commands] == ["sign-in-link", "key", "key", "source"]
+        printed = [container.run(*command) for command in commands]
+        assert [code for code, _, _ in printed] == [0, 0, 0, 0], printed
+        assert Browser(address).sign_in(link_in(printed[0][1])) == 303
+        keys = [out.strip() for _, out, _ in printed[1:3]]
+        statuses = [
+            [stranger.ask("GET", path, Authorization=f"Bearer {key}")[0] for key in keys]
+            for path in ("/api/sources", "/api/keys")
+        ]
+        assert statuses == [[200, 200], [403, 200]]
+    assert documented_commands("docker compose exec api") == [["sign-in-link"], ["source", "list"]]
+
+
+def test_image_with_a_password_prints_no_link(container: Headwater) -> None:
+    with serving(container, HEADWATER_ADMIN_PASSWORD="correct horse") as (process, address):
+        owner = Browser(address)
+        assert owner.ask("GET", "/")[0] == 303
+        assert owner.sign_in("correct horse") == 303
+        assert owner.ask("GET", "/settings")[0] == 200
+        process.terminate()
+        rest, _ = process.communicate(timeout=60)
+    assert rest == ""
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from docs.generate import PAGES, step_types
+from docs.generate import EXAMPLES, FOR_PLUGINS, PAGES, step_types
 
 import headwater
 from headwater.cli.app import app
@@ -62,6 +63,25 @@ def test_links_lead_somewhere(path: Path) -> None:
     for target, place in links(path):
         assert target.exists(), target
         assert not place or place in places(target), f"{target.name} has no heading #{place}"
+
+
+def test_chinese_readme_has_the_links_of_the_english_one() -> None:
+    english, chinese = (
+        {target for target, _ in links(ROOT / name)} for name in ("README.md", "README.zh-CN.md")
+    )
+    swapped = {
+        ROOT / "README.zh-CN.md": ROOT / "README.md",
+        ROOT / "docs/quickstart.md": ROOT / "docs/quickstart.zh-CN.md",
+        ROOT / "docs/images/dashboard.png": ROOT / "docs/images/dashboard-zh.png",
+    }
+    assert {swapped.get(target, target) for target in english} - chinese == set()
+
+
+def test_chinese_quickstart_has_the_examples_of_the_english_one() -> None:
+    def commands(name: str) -> list[str]:
+        return [" ".join(line) for line in command_lines(ROOT / "docs" / name)]
+
+    assert commands("quickstart.zh-CN.md") == commands("quickstart.md")
 
 
 def test_every_document_is_reached_from_the_index() -> None:
@@ -216,7 +236,7 @@ def test_every_key_of_a_config_is_in_the_reference() -> None:
             assert field.description, f"{kind.name}: {name} has no description"
             assert re.search(rf"^\| `{name}` \|.*{re.escape(field.description)}", page, re.MULTILINE), name
     assert "| `fetch_interval_minutes` | a number from 0.01 to 525600 |" in page
-    assert "| `password` | text | yes |" in page
+    assert "| `password` | text |  | yes |" in page
 
 
 def test_every_key_of_a_step_is_in_the_reference() -> None:
@@ -225,8 +245,19 @@ def test_every_key_of_a_step_is_in_the_reference() -> None:
     for step in step_types():
         for name, field in step.config_model.model_fields.items():
             assert field.description, f"{step.step_type}: {name} has no description"
-    assert "| `api_key` | text | yes |" in page
-    assert re.search(r"^\| `max_output_tokens` \| a whole number \|  \|", page, re.MULTILINE)
+    assert "| `api_key` | text | `${OPENAI_API_KEY}` | yes |" in page
+    assert "| `max_input_characters` | a whole number from 100 to 900000 | `60000` |  |" in page
+    assert re.search(r"^\| `max_output_tokens` \| a whole number \|  \|  \|", page, re.MULTILINE)
+
+
+def test_python_reference_shows_what_plugins_are_given() -> None:
+    page = PAGES["docs/reference/python.md"]()
+    for thing in FOR_PLUGINS:
+        assert f"\n### `{thing.__name__}`\n" in page
+        if is_dataclass(thing):
+            assert all(f"\n| `{field.name}` | " in page for field in fields(thing))
+    assert all(f"```python\n{example}```" in page for example in EXAMPLES.values())
+    assert "| `requests` | `int` | `1` |" in page
 
 
 def test_the_public_api_is_what_it_was() -> None:
@@ -252,3 +283,7 @@ def test_the_public_api_is_what_it_was() -> None:
         assert getattr(headwater, name) is not None
     with pytest.raises(AttributeError, match="nonsense"):
         _ = headwater.nonsense
+
+
+def test_the_public_names_are_shown() -> None:
+    assert dir(headwater) == sorted(headwater.__all__)

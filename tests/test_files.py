@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import InputError
-from headwater.files import STALE_SECONDS, write_whole
+from headwater.files import STALE_SECONDS, make_private, make_private_directory, write_whole
 
 
 def test_it_is_written_when_it_differs_and_only_then(tmp_path: Path) -> None:
@@ -54,3 +54,30 @@ def test_what_killed_processes_left_behind_is_swept_away(tmp_path: Path) -> None
     write_whole(tmp_path / "feed.xml", b"feed")
     assert not old.exists()
     assert young.exists()
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o7777
+
+
+def test_private_directory_shuts_others_out_and_leaves_what_is_there(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    make_private_directory(tmp_path / "a" / "b")
+    assert [mode(tmp_path / name) for name in (".", "a", "a/b")] == [0o755, 0o700, 0o700]
+
+
+def test_make_private_says_what_it_did_and_spares_what_all_share(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared, ours = tmp_path / "tmp", tmp_path / "ours"
+    for each, permissions in ((shared, 0o1777), (ours, 0o755)):
+        each.mkdir()
+        each.chmod(permissions)
+        make_private(each)
+    make_private(tmp_path / "missing")
+    assert (mode(shared), mode(ours)) == (0o1777, 0o700)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"other users could read {ours}; now only its owner can"
+    ]
+    make_private(ours)
+    assert len(caplog.records) == 1

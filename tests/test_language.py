@@ -1,6 +1,7 @@
 """Headwater speaks two languages: no text for people without its translation, no translation without its text."""
 
 import ast
+import copy
 import re
 import string
 import tomllib
@@ -13,7 +14,7 @@ import headwater
 from headwater import errors
 from headwater.collectors.types import TYPES, config_model_of
 from headwater.config import load_settings
-from headwater.errors import InputError
+from headwater.errors import InputError, NotFoundError
 from headwater.language import (
     _environment_language,
     choose_language,
@@ -23,15 +24,19 @@ from headwater.language import (
 )
 from headwater.pipeline.examples import EXAMPLES
 from headwater.pipeline.registry import STEP_HANDLERS
+from headwater.publish.alerts import KINDS
+from headwater.publish.gallery import GALLERY
 from headwater.settings import SETTINGS
 
 PACKAGE = Path(headwater.__file__).parent
+ROOT = Path(__file__).resolve().parent.parent
 CHINESE = {
     entry["en"]: entry["zh"]
     for entry in tomllib.loads((PACKAGE / "chinese.toml").read_text(encoding="utf-8"))["text"]
 }
 # Values that are translated where they are shown.
 WORDS = {
+    *("admin", "reader", "key", "password", "link", "account", "oidc"),
     "ok",
     "needs_attention",
     "paused",
@@ -46,13 +51,18 @@ WORDS = {
     "completed",
     "failed",
     "skipped",
+    "key",
+    "password",
+    "link",
 }
 TEMPLATE_POSITION = {"VisitError": 1, "FetchError": 1}
 
 
-def texts_in_code() -> Iterator[str]:
-    """Every literal that goes through `translate`, and the template of every error."""
+def texts_in_code(*rooms: str, hints: bool = True) -> Iterator[str]:
+    """Every literal that goes through `translate`, and the template of every error, of these rooms or all."""
     for path in PACKAGE.rglob("*.py"):
+        if rooms and not path.relative_to(PACKAGE).as_posix().startswith(rooms):
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
                 continue
@@ -65,6 +75,9 @@ def texts_in_code() -> Iterator[str]:
                 continue
             if len(node.args) > position:
                 yield from literals(node.args[position])
+            for keyword in node.keywords:
+                if keyword.arg == "hint" and hints:
+                    yield from literals(keyword.value)
 
 
 def literals(node: ast.expr) -> Iterator[str]:
@@ -100,6 +113,9 @@ def all_texts() -> set[str]:
             for step in STEP_HANDLERS.values()
             for field in step.config_model.model_fields.values()
         ),
+        *KINDS.values(),
+        *(text for entry in GALLERY for text in (entry.name, entry.description)),
+        *(field.label for entry in GALLERY for field in entry.fields),
         *(text for example in EXAMPLES for text in (example.name, example.description)),
         *WORDS,
     }
@@ -107,6 +123,34 @@ def all_texts() -> set[str]:
 
 def test_every_text_has_a_translation() -> None:
     assert sorted(all_texts() - CHINESE.keys()) == []
+
+
+def test_errors_that_pages_and_the_api_show_name_no_command() -> None:
+    """Which command helps is a hint of the error, and only the command line shows it."""
+    served = ("collect", "fetch", "formats", "pipeline", "sources", "store/", "views", "web/")
+    allowed = {
+        "the database {url} is only half filled: run `headwater migrate-to` once more and let it finish",
+        "this sign-in link was used before or has expired; make another: headwater sign-in-link",  # the only way
+    }
+    assert {text for text in texts_in_code(*served, hints=False) if "headwater " in text} == allowed
+
+
+def test_hint_of_an_error_is_shown_on_a_command_line_alone() -> None:
+    error = NotFoundError("there is no run {id}", hint="`headwater runs list` shows the newest", id=7)
+    assert error.render("en") == "there is no run 7"
+    assert error.render_with_hint("en") == "there is no run 7; `headwater runs list` shows the newest"
+    assert error.render_with_hint("zh") == "没有运行 7；`headwater runs list` 显示最新的运行"
+    assert copy.copy(error).hint == error.hint, "as after a way through another process"
+
+
+def test_chinese_has_one_word_for_a_thing() -> None:
+    wrong = re.compile(r"(?<![来阅资])源|您|移除|控制台|[０-９]")
+    pages = [ROOT / "README.zh-CN.md", ROOT / "docs" / "quickstart.zh-CN.md"]
+    texts = [*CHINESE.values(), *(line for page in pages for line in page.read_text("utf-8").splitlines())]
+    found = [text for text in texts if wrong.search(text)]
+    assert found == [], (
+        "来源 and not 源, 你 and not 您, 删除 and not 移除, 仪表板 and not 控制台, half-width digits"
+    )
 
 
 def test_every_translation_fills_the_same_blanks() -> None:
@@ -151,6 +195,7 @@ def test_the_browsers_language(header: str, language: str) -> None:
 
 
 def test_the_terminals_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    choose_language(None)  # commands that other tests ran in this process have chosen one
     for name, value, expected in (("LANG", "zh_CN.UTF-8", "zh"), ("LC_ALL", "en_US", "en")):
         _environment_language.cache_clear()
         monkeypatch.delenv("HEADWATER_LANGUAGE", raising=False)

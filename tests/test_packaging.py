@@ -1,5 +1,7 @@
 """The wheel holds everything that Headwater needs, and what is installed from it works."""
 
+import json
+import re
 import subprocess
 import sys
 import sysconfig
@@ -12,6 +14,7 @@ import pytest
 
 from headwater import __version__
 from headwater.cli.doctor import EXTRAS
+from headwater.pipeline.registry import find_step
 from tests.extras.__main__ import NOT_FOR_USERS
 from tests.extras.checks import CHECKS
 
@@ -49,7 +52,27 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
 def test_every_extra_is_known_to_those_who_tell_of_them() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(CHECKS) == {"none", *declared} - set(NOT_FOR_USERS), "`make extras` tries them all"
-    assert set(EXTRAS) == set(declared) - {"build", "dev", "simulate"}, "as `headwater doctor` lists them"
+    assert set(EXTRAS) == set(declared) - {"build", "dev", "fast", "simulate", "enrich"}, (
+        "as `headwater doctor` lists them"
+    )
+
+
+def test_steps_of_the_quickstart_need_no_extra() -> None:
+    template = re.search(
+        r"cat > rivers\.json <<'END'\n(.*?)\nEND", (ROOT / "docs/quickstart.md").read_text(), re.S
+    )
+    assert template is not None
+    steps = [step["step_type"] for step in json.loads(template[1])["steps"]]
+    assert "enrich_content" in steps
+    assert [step for step in steps if find_step(step).extra] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert any(each.startswith("trafilatura") for each in project["dependencies"])
+    assert re.search(r"^trafilatura==.*\\\n    --hash=", (ROOT / "constraints.txt").read_text(), re.M)
+    loaded = "import sys, headwater.cli.app, headwater.pipeline.worker; print('trafilatura' in sys.modules)"
+    said = subprocess.run(
+        [sys.executable, "-c", loaded], check=True, capture_output=True, text=True, timeout=120
+    )
+    assert said.stdout.strip() == "False", "it is the child's to load it"
 
 
 def test_what_is_installed_from_it_works(wheel: Path, tmp_path: Path) -> None:
@@ -120,7 +143,7 @@ def test_what_is_installed_from_it_works(wheel: Path, tmp_path: Path) -> None:
         text=True,
     )
     assert demo.stdout is not None
-    address = demo.stdout.readline().split()[-1]
+    address = next(line for line in demo.stdout if "http://" in line).split()[-1]
     with urlopen(address, timeout=60) as page:  # the templates are there
         assert b"</html>" in page.read()
     with urlopen(address.rstrip("/") + "/healthz", timeout=60) as page:

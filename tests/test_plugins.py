@@ -13,7 +13,7 @@ import pytest
 
 from headwater import plugins
 from headwater.collectors import types
-from headwater.collectors.base import Collector, Errand, Harvest
+from headwater.collectors.base import Collector, FetchRequest, FetchResult
 from headwater.collectors.types import disabled_types, find_type, intervals_by_type, source_types
 from headwater.errors import InputError
 from headwater.pipeline.steps.base import Step
@@ -29,8 +29,8 @@ class Good(Collector):
     alias = "good"
     interval_minutes = 7
 
-    async def collect(self, errand: Errand) -> Harvest:
-        return Harvest()
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        return FetchResult()
 
 
 class WithOurAlias(Good):
@@ -113,13 +113,25 @@ def test_a_broken_plugin_disables_itself_and_says_why(
     assert find_type("rss.feed").package is None
 
 
+@pytest.mark.parametrize(
+    ("name", "written", "problem"),
+    [
+        ("leaving_plugin", "import sys\nsys.exit(3)\n", "SystemExit: 3"),
+        ("interrupting_plugin", "raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+    ],
+)
 def test_a_plugin_that_ends_the_program_does_not(
-    installed: list[EntryPoint], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installed: list[EntryPoint],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    written: str,
+    problem: str,
 ) -> None:
-    (tmp_path / "leaving_plugin.py").write_text("import sys\nsys.exit(3)\n")
+    (tmp_path / f"{name}.py").write_text(written)
     monkeypatch.syspath_prepend(tmp_path)
-    installed.append(entry("web.leaving", "leaving_plugin:Thing"))
-    assert "SystemExit: 3" in disabled_types()[0].problem.render("en")
+    installed.append(entry("web.leaving", f"{name}:Thing"))
+    assert problem in disabled_types()[0].problem.render("en")
 
 
 def test_of_two_with_one_name_neither_is_used(installed: list[EntryPoint]) -> None:
@@ -155,13 +167,13 @@ def example_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def served(headwater: Headwater) -> tuple[str, Any]:
-    """The dashboard's first page and what the API says of the collector, from a server of its own."""
+    """The page of the first source and what the API says of the collector, from a server of its own."""
     process = headwater.start("serve", HEADWATER_PORT="0")
     try:
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]
-        key = process.stdout.readline().split()[-1]
-        with urllib.request.urlopen(address, timeout=20) as answer:
+        key = headwater.json("key", "add", "reader")["key"]
+        with urllib.request.urlopen(f"{address}sources/1", timeout=20) as answer:
             page = answer.read().decode()
         request = urllib.request.Request(
             f"{address}api/collector/status", headers={"Authorization": f"Bearer {key}"}

@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy
 
 from headwater import smart_scheduler
+from headwater.model import Plan
 from headwater.smart_scheduler import (
     get_due_sources,
     get_recent_entries,
@@ -19,7 +20,12 @@ from headwater.smart_scheduler import (
     get_source_stats,
     update_source_stats,
 )
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.sources.editing import act_on_source
+from headwater.store.collecting.queue import settle_batch
+from headwater.store.core.database import Store
 from tests.databases import postgres_database
+from tests.store.collecting.test_queue import claim, done
 
 NOW = 1_750_000_000
 REQUIRED_COLUMNS = {
@@ -230,6 +236,55 @@ def test_due_sources_are_due_and_not_backed_off(conn: Any) -> None:
     assert get_due_sources(conn, NOW - 2 * 10**6) == []
 
 
+def test_due_source_that_is_backed_off_is_not_listed(conn: Any) -> None:
+    """Though its time has come: somebody may set both, and the document asks for both."""
+    for source in ("1", "2"):
+        update_source_stats(conn, source, now=NOW)
+    run(conn, f"UPDATE source_stats SET next_due_at = {NOW - 60}")
+    run(conn, f"UPDATE source_stats SET backoff_until = {NOW + 60} WHERE source_id = '1'")
+    assert [row["source_id"] for row in get_due_sources(conn, NOW)] == ["2"]
+    assert [row["source_id"] for row in get_due_sources(conn, NOW + 60)] == ["1", "2"]
+    stats = get_scheduler_stats(conn, now=NOW)
+    assert (stats["due_sources"], stats["backoff_sources"]) == (1, 1)
+
+
+def test_due_sources_of_headwaters_database_follow_what_people_did(store: Store) -> None:
+    """What was asked for comes first; what is paused, removed or gone does not come at all."""
+    with store.writing() as connection:
+        made = {
+            name: add_unvisited(connection, read_new_source(f"https://{name}.example/", "rss", {}, name), NOW)
+            for name in ("due", "asked", "paused", "removed", "gone", "later")
+        }
+        settle_batch(
+            connection,
+            [
+                done(source, NOW, Plan(NOW + (9_000 if source.name in ("asked", "later") else 60)))
+                for source in claim(connection, NOW + 1, 10)
+            ],
+        )
+        act_on_source(connection, "pause", made["paused"].id, NOW + 10)
+        act_on_source(connection, "remove", made["removed"].id, NOW + 10)
+        act_on_source(connection, "refresh", made["asked"].id, NOW + 10)
+        connection.exec_driver_sql(f"UPDATE sources SET due_at = NULL WHERE id = {made['gone'].id}")
+    numbers = {str(source.id): name for name, source in made.items()}
+    with store.writing() as connection:
+        for source_id, name in numbers.items():
+            update_source_stats(connection, source_id, now=NOW, commit=False)
+            due_at = NOW + (9_000 if name in ("asked", "later") else 60)
+            connection.exec_driver_sql(
+                f"UPDATE source_stats SET next_due_at = {due_at} WHERE source_id = '{source_id}'"
+            )
+
+        def listed(**wanted: Any) -> list[str]:
+            return [numbers[row["source_id"]] for row in get_due_sources(connection, NOW + 100, **wanted)]
+
+        assert listed() == ["asked", "due"]
+        assert listed(limit=1) == ["asked"]
+        assert listed(source_type="custom") == []
+        stats = get_scheduler_stats(connection, now=NOW + 100)
+        assert (stats["total_sources"], stats["due_sources"]) == (5, 1)
+
+
 def test_scheduler_stats_add_up(conn: Any) -> None:
     update_source_stats(conn, "1", has_new_entries=True, now=NOW - 10**6)
     update_source_stats(conn, "2", "custom", error_message="429", now=NOW)
@@ -276,6 +331,30 @@ def test_a_closed_connection_still_gives_a_plan() -> None:
     conn = sqlite3.connect(":memory:")
     conn.close()
     assert update_source_stats(conn, "1", now=NOW)["cadence"] == "P2"
+
+
+def test_concurrent_updates_of_one_source_are_all_counted(connect: Connect) -> None:
+    conns = [connect() for _ in range(4)]
+
+    def work(number: int) -> None:
+        for step in range(25):
+            error = "it failed" if number == 0 else ""
+            update_source_stats(
+                conns[number], "7", has_new_entries=step % 5 == 0, error_message=error, now=NOW + step
+            )
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    if isinstance(conns[0], sqlalchemy.Connection):
+        for number in range(4):
+            work(number)
+    else:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    row = get_source_stats(conns[0], "7")
+    assert row is not None
+    assert (row["check_count"], row["hit_count"]) == (100, 20)
 
 
 def test_concurrent_updates_lose_no_row(connect: Connect) -> None:

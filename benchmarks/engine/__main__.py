@@ -2,7 +2,8 @@
 
 CPU seconds (user and system) per 1,000 visits of Headwater's whole process, in three phases: first visits (200,
 parse, store every item), all unchanged (304), and a tenth of the feeds changed. Beside it, in the same run, the bare
-aiohttp client on the same event loop, which makes the same requests and does nothing with the answers, and `reader`.
+aiohttp client on the same event loop and bare pycurl, which make the same requests and do nothing with the answers, and
+`reader`. Then the same requests over TLS (see `tls.py`).
 What a PostgreSQL server spends is a process tree of its own: it is shown, and not part of Headwater's figure.
 
 Then the cost of a claim of 100 among few and among very many sources, and the peak memory of a large fleet. Ratios
@@ -21,13 +22,15 @@ from pathlib import Path
 
 from tests.databases import postgres_server
 
-from benchmarks.engine.contenders import Contender, bare, contender, cpu_seconds, headwater, reader
+from benchmarks.engine.contenders import Contender, bare, bare_curl, contender, cpu_seconds, headwater, reader
 from benchmarks.engine.databases import new_database, server_clock
 from benchmarks.engine.origin import feed_url, publish, serving
+from benchmarks.engine.processes import measure_processes
 from benchmarks.engine.scale import CLAIM, claim_costs, fill, peak_memory
+from benchmarks.engine.tls import measure_tls
 from benchmarks.verdict import Verdict
-from headwater.store.database import Store
-from headwater.store.search import index_all
+from headwater.store.core.database import Store
+from headwater.store.reading.search import index_all
 
 ITEMS = 20
 FIRST_ROUNDS = 10
@@ -66,9 +69,18 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
         warm_up = f"{urls[0]}?warm-up"
         enter("bare aiohttp", "SQLite", urls, bare, warm_up, options.at_once, True)
         enter("bare aiohttp, asyncio's loop", "SQLite", urls, bare, warm_up, options.at_once, False)
+        enter("bare pycurl", "SQLite", urls, bare_curl, warm_up, options.at_once)
         for kind in options.databases:
             databases[kind] = stack.enter_context(new_database(kind, directory, server_url))
-            enter(f"headwater, {kind}", kind, urls, headwater, databases[kind], warm_up, options.at_once)
+            enter(
+                f"headwater, {kind}",
+                kind,
+                urls,
+                headwater,
+                databases[kind],
+                warm_up,
+                options.at_once,
+            )
         if few:
             enter("reader", "SQLite", few, reader, str(directory / "reader.db"), warm_up)
 
@@ -173,6 +185,7 @@ def main() -> int:
     arguments.add_argument("--claims", type=int, default=30, help="tens of claims")
     arguments.add_argument("--fleet", type=int, default=100_000, help="sources, to see the memory they take")
     arguments.add_argument("--fleet-visits", type=int, default=10_000, help="visits to the fleet")
+    arguments.add_argument("--crowd", type=int, default=20_000, help="sources for one and two processes")
     arguments.add_argument("--only", choices=tuple(_PARTS), help="one part of it")
     options = arguments.parse_args()
     verdict = Verdict("engine")
@@ -183,7 +196,13 @@ def main() -> int:
     return verdict.exit_code()
 
 
-_PARTS = {"visits": measure_visits, "claims": measure_claims, "memory": measure_memory}
+_PARTS = {
+    "visits": measure_visits,
+    "tls": measure_tls,
+    "processes": measure_processes,
+    "claims": measure_claims,
+    "memory": measure_memory,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Who is measured: Headwater, the bare client, and `reader`, each in a process of its own that is told to visit.
+"""Who is measured: Headwater, two bare clients, and `reader`, each in a process of its own that is told to visit.
 
 A visit round answers with the CPU seconds (user and system, all threads and child processes) it took for each feed.
 Starting, importing, opening databases and adding feeds are outside of it, for all alike: each contender visits one
@@ -9,6 +9,7 @@ import asyncio
 import multiprocessing
 import multiprocessing.connection
 import resource
+import ssl
 import tempfile
 import threading
 import time
@@ -98,24 +99,23 @@ async def _next_order(pipe: Pipe) -> Any:
     return await came
 
 
-def headwater(pipe: Pipe, database_url: str, warm_up: str, at_once: int) -> None:
-    """Headwater as `headwater collect --loop` runs it with many visits: its arithmetic is compiled by then.
+def headwater(pipe: Pipe, database_url: str, warm_up: str, at_once: int, ca_file: Path | None = None) -> None:
+    """Headwater as `headwater collect --loop` runs it with many visits.
 
     The hosts are few, so politeness is told to let them be.
     """
     from headwater.cli.loop import run
     from headwater.collect.engine import Engine
     from headwater.config import load_settings
-    from headwater.schedule.arithmetic import use_compiled
-    from headwater.store.database import Store
+    from headwater.store.core.database import Store
 
-    use_compiled()
     settings = replace(
         load_settings(directory=Path(tempfile.gettempdir()), environment={}),
         allow_hosts=("127.0.0.0/8",),
         collector_concurrency=at_once,
         host_concurrency=at_once,
         host_spacing_seconds=0.0,
+        ca_file=ca_file,
     )
     store = Store.open(database_url)
 
@@ -145,9 +145,9 @@ def headwater(pipe: Pipe, database_url: str, warm_up: str, at_once: int) -> None
 
 def add_sources(store: Any, urls: list[str]) -> None:
     from headwater.model import url_key
-    from headwater.store.bulk import insert_rows
-    from headwater.store.sources import NEW_LANE
-    from headwater.store.tables import sources
+    from headwater.store.collecting.sources import NEW_LANE
+    from headwater.store.core.bulk import insert_rows
+    from headwater.store.core.tables import sources
 
     now = time.time()
     with store.writing() as connection:
@@ -170,7 +170,7 @@ def make_due(store: Any) -> None:
         connection.exec_driver_sql("UPDATE sources SET due_at = 1.0 WHERE last_fetched_at IS NOT NULL")
 
 
-def bare(pipe: Pipe, warm_up: str, at_once: int, on_our_loop: bool) -> None:
+def bare(pipe: Pipe, warm_up: str, at_once: int, on_our_loop: bool, ca_file: Path | None = None) -> None:
     """aiohttp and nothing else: conditional requests, bodies read, validators kept in a dictionary.
 
     On the loop that Headwater runs on, or on asyncio's own, which is what a script gets that asks for nothing.
@@ -183,8 +183,11 @@ def bare(pipe: Pipe, warm_up: str, at_once: int, on_our_loop: bool) -> None:
 
     async def main() -> None:
         timeout = aiohttp.ClientTimeout(total=60, connect=15, sock_read=30)
+        context = ssl.create_default_context(cafile=ca_file)
         async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0), timeout=timeout, headers={"User-Agent": "bare"}
+            connector=aiohttp.TCPConnector(limit=0, ssl=context),
+            timeout=timeout,
+            headers={"User-Agent": "bare"},
         ) as session:
 
             async def get(url: str) -> None:
@@ -209,6 +212,76 @@ def bare(pipe: Pipe, warm_up: str, at_once: int, on_our_loop: bool) -> None:
             await _obey(pipe, visit, lambda new: None)
 
     run(main())
+
+
+def bare_curl(pipe: Pipe, warm_up: str, at_once: int, ca_file: Path | None = None) -> None:
+    """pycurl and nothing else, as bare as `bare`: handles used again and again, driven by libcurl's own loop."""
+    import pycurl
+
+    known: dict[str, list[str]] = {}
+    multi = pycurl.CurlMulti()
+
+    class Get:
+        """One handle and the answer it takes."""
+
+        def __init__(self) -> None:
+            self.curl = curl = pycurl.Curl()
+            for option, value in (
+                (pycurl.NOSIGNAL, 1),
+                (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),
+                (pycurl.TIMEOUT, 60),
+                (pycurl.USERAGENT, "bare"),
+                (pycurl.HEADERFUNCTION, self.head),
+                (pycurl.WRITEFUNCTION, self.write),
+            ):
+                curl.setopt(option, value)
+            if ca_file is not None:
+                curl.setopt(pycurl.CAINFO, str(ca_file))
+
+        def head(self, line: bytes) -> None:
+            name, _, value = line.partition(b":")
+            if name in (b"ETag", b"Last-Modified"):
+                self.validators.append(value.strip().decode())
+
+        def write(self, data: bytes) -> None:
+            self.body += data
+
+        def start(self, url: str) -> None:
+            self.url, self.body = url, b""
+            self.validators: list[str] = []
+            self.curl.setopt(pycurl.URL, url)
+            self.curl.setopt(pycurl.HTTPHEADER, known.get(url, []))
+            multi.add_handle(self.curl)
+
+        def finish(self) -> None:
+            multi.remove_handle(self.curl)
+            if self.curl.getinfo(pycurl.RESPONSE_CODE) != 304:
+                etag, modified = self.validators
+                known[self.url] = [f"If-None-Match: {etag}", f"If-Modified-Since: {modified}"]
+
+    idle = [Get() for _ in range(at_once)]
+
+    async def visit(urls: list[str]) -> None:
+        left, busy = list(reversed(urls)), dict[Any, Get]()
+        while left or busy:
+            while left and idle:
+                get = idle.pop()
+                get.start(left.pop())
+                busy[get.curl] = get
+            multi.select(1.0)
+            multi.perform()
+            _, done, failed = multi.info_read(at_once)
+            assert not failed, failed
+            for curl in done:
+                get = busy.pop(curl)
+                get.finish()
+                idle.append(get)
+
+    async def main() -> None:
+        await visit([warm_up])
+        await _obey(pipe, visit, lambda new: None)
+
+    asyncio.run(main())
 
 
 def reader(pipe: Pipe, path: str, warm_up: str) -> None:

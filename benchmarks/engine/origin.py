@@ -1,33 +1,37 @@
 """An origin that is cheap enough not to be the bottleneck: a process of its own, every answer made beforehand.
 
 It serves `/N.xml` on every loopback address: an RSS feed of some items, with ETag and Last-Modified. `/publish`
-gives every tenth feed a new item.
+gives every tenth feed a new item. With TLS it keeps connections, or ends each after its answer, and then gives tickets
+to resume sessions by, or none.
 """
 
 import asyncio
 import multiprocessing
 import multiprocessing.connection
+import ssl
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
+from pathlib import Path
 from random import Random
-from typing import cast
+from typing import Literal, cast
 
 import uvloop
 
 ADDRESSES = 20  # of the loopback network, each a host of its own
 CHANGED_EVERY = 10
+TlsMode = Literal["new", "resumed", "kept"]
 _WORDS = tuple(
     "water river stream delta source valley rain snow spring lake harbour bridge morning letter paper".split()  # noqa: SIM905
 )
 
 
-def feed_url(port: int, number: int, feeds: int) -> str:
+def feed_url(port: int, number: int, feeds: int, scheme: str = "http") -> str:
     """The address of feed `number`; beyond `feeds` the same documents come again under other addresses."""
     query = "" if number < feeds else f"?{number // feeds}"
-    return f"http://127.0.0.{number % ADDRESSES + 1}:{port}/{number % feeds}.xml{query}"
+    return f"{scheme}://127.0.0.{number % ADDRESSES + 1}:{port}/{number % feeds}.xml{query}"
 
 
 def _words(rng: Random, count: int) -> str:
@@ -53,7 +57,8 @@ def _item(rng: Random, feed: int, number: int, published_at: float) -> str:
 class _Feed:
     """One feed, its items from a few weeks in the hours its publisher works in."""
 
-    def __init__(self, number: int, items: int, now: float) -> None:
+    def __init__(self, number: int, items: int, now: float, is_kept: bool) -> None:
+        self._is_kept = is_kept
         self._rng = Random(number)
         self._number = number
         self._published = items
@@ -91,11 +96,12 @@ class _Feed:
         self._etag = b'"%d-%d-0123456789abcdef"' % (self._number, self._version)
         headers = (
             b"Server: nginx\r\nDate: %s\r\nETag: %s\r\nLast-Modified: %s\r\nVary: Accept-Encoding\r\n"
-            b"X-Frame-Options: DENY\r\nConnection: keep-alive\r\n"
+            b"X-Frame-Options: DENY\r\nConnection: %s\r\n"
             % (
                 formatdate(self._now, usegmt=True).encode(),
                 self._etag,
                 formatdate(self._now - 60 + self._version, usegmt=True).encode(),
+                b"keep-alive" if self._is_kept else b"close",
             )
         )
         self._not_modified = b"HTTP/1.1 304 Not Modified\r\n" + headers + b"\r\n"
@@ -107,9 +113,15 @@ class _Feed:
         )
 
 
-def _serve(ready: multiprocessing.connection.Connection, count: int, items: int) -> None:
+def _serve(
+    ready: multiprocessing.connection.Connection,
+    count: int,
+    items: int,
+    certificate: Path | None,
+    mode: TlsMode,
+) -> None:
     now = time.time()
-    feeds = {b"/%d.xml" % number: _Feed(number, items, now) for number in range(count)}
+    feeds = {b"/%d.xml" % number: _Feed(number, items, now, mode == "kept") for number in range(count)}
 
     class Answering(asyncio.Protocol):
         """No parsing beyond the path and the end of the request's head."""
@@ -126,9 +138,24 @@ def _serve(ready: multiprocessing.connection.Connection, count: int, items: int)
                     self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
                 else:
                     self._transport.write(feeds[path].answer(head))
+                    if mode != "kept":
+                        self._transport.close()
 
     async def main() -> None:
-        server = await asyncio.get_running_loop().create_server(Answering, "0.0.0.0", 0, backlog=4096)  # noqa: S104
+        context = None
+        if certificate is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate)
+            if mode == "new":
+                context.num_tickets = 0
+                context.options |= ssl.OP_NO_TICKET
+        server = await asyncio.get_running_loop().create_server(
+            Answering,
+            "0.0.0.0",  # noqa: S104 - all of the loopback network
+            0,
+            backlog=4096,
+            ssl=context,
+        )
         ready.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
@@ -136,11 +163,13 @@ def _serve(ready: multiprocessing.connection.Connection, count: int, items: int)
 
 
 @contextmanager
-def serving(feeds: int, items: int) -> Iterator[int]:
-    """The port of an origin with so many feeds of so many items each."""
+def serving(
+    feeds: int, items: int, *, certificate: Path | None = None, mode: TlsMode = "kept"
+) -> Iterator[int]:
+    """The port of an origin with so many feeds of so many items each; with a certificate it speaks TLS."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(
-        target=_serve, args=(there, feeds, items), daemon=True
+        target=_serve, args=(there, feeds, items, certificate, mode), daemon=True
     )
     process.start()
     try:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.engine.contenders import Pipe, contender, cpu_seconds, peak_megabytes
 from headwater.model import Source
-from headwater.store.database import Store
-from headwater.store.queue import claim_due, release
+from headwater.store.collecting.queue import claim_due, release_leases
+from headwater.store.core.database import Store
 
 CLAIM = 100
 FIRST_EVERY = 10  # of the fleet whose memory is measured: the others are unchanged since their last visit
@@ -67,7 +67,7 @@ def claim_costs(stores: list[Store], claims: int, clock: Callable[[], float]) ->
                 spent[index] += cpu_seconds() + clock() - began
             assert len(claimed) == 10 * CLAIM
             with store.writing() as connection:
-                release(connection, claimed, {source.id: 1e8 + turn for source in claimed})
+                release_leases(connection, claimed, {source.id: 1e8 + turn for source in claimed})
     return [seconds / claims / 10 * 1000 for seconds in spent]
 
 

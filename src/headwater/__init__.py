@@ -7,9 +7,12 @@ What is listed in `__all__` is the public Python API. Names are imported on firs
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from headwater.version import __version__
+
 if TYPE_CHECKING:
     from headwater.errors import FailureKind, HeadwaterError, IncrementalStateCorrupted, ParseError
-    from headwater.formats.feed import Entry, Feed, Person, parse
+    from headwater.formats.feeds.feed import Entry, Feed, Person
+    from headwater.formats.feeds.parse import parse
     from headwater.model import Enclosure, Hints
     from headwater.sitemaps.state import (
         IncrementalResult,
@@ -18,23 +21,21 @@ if TYPE_CHECKING:
         SiteState,
     )
 
-__version__ = "0.1.0"
-
 _HOMES = {
     "Enclosure": "headwater.model",
-    "Entry": "headwater.formats.feed",
+    "Entry": "headwater.formats.feeds.feed",
     "FailureKind": "headwater.errors",
-    "Feed": "headwater.formats.feed",
+    "Feed": "headwater.formats.feeds.feed",
     "HeadwaterError": "headwater.errors",
     "Hints": "headwater.model",
     "IncrementalResult": "headwater.sitemaps.state",
     "IncrementalStateCorrupted": "headwater.errors",
     "IncrementalStateManager": "headwater.sitemaps.state",
     "ParseError": "headwater.errors",
-    "Person": "headwater.formats.feed",
+    "Person": "headwater.formats.feeds.feed",
     "SiteState": "headwater.sitemaps.state",
     "SitemapEntry": "headwater.sitemaps.state",
-    "parse": "headwater.formats.feed",
+    "parse": "headwater.formats.feeds.parse",
 }
 
 __all__ = [
@@ -54,6 +55,10 @@ __all__ = [
     "__version__",
     "parse",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from headwater.errors import SettingError, Text
 from headwater.language import Language
 from headwater.settings import MINUTES_ALLOWED, SETTINGS, Setting, read_minutes
+from headwater.wording import NOTHING
 
 TOML_NAME = "headwater.toml"
 INTERVAL_VARIABLE = "FETCH_INTERVAL_"  # in the environment
@@ -37,16 +38,21 @@ class Settings:
     data_dir: Path
     collector_tick: float
     collector_concurrency: int
+    slow_visits: int
+    processes: int
     visit_timeout_seconds: float
     policy: str
     budget_visits_per_day: float
     freshness_minutes: float | None
+    freshness_percent: float | None
     backoff: Literal["cadence", "pipeline", "refresh"]
     pause_after_failures: int
     error_after_failures: int
     min_interval_seconds: float
     max_interval_seconds: float
+    dormant_interval_seconds: float | None
     max_body_megabytes: int
+    max_items: int
     allow_hosts: tuple[str, ...]
     host_concurrency: int
     host_spacing_seconds: float
@@ -55,9 +61,24 @@ class Settings:
     retention_visit_days: float
     pipeline_concurrency: int
     step_limits: tuple[str, ...]
+    model_requests_per_day: int
+    model_tokens_per_day: int
+    smtp_host: str | None
+    smtp_port: int
+    smtp_security: Literal["starttls", "tls", "none"]
+    smtp_user: str | None
+    smtp_password: str | None = field(repr=False)
+    mail_sender: str | None
     contact_url: str | None
     public_url: str | None
+    trusted_proxies: tuple[str, ...]
+    auth_header: str | None
+    registration: Literal["closed", "provider", "open"]
+    oidc_issuer: str | None
+    oidc_client_id: str | None
+    oidc_client_secret: str | None = field(repr=False)
     proxy: str | None
+    ca_file: Path | None
     password: str | None
     host: str
     port: int
@@ -268,6 +289,17 @@ def shown_value(setting: Setting, value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, Path) else value
+
+
+def tell_value(value: Any) -> str:
+    """A shown value in words, for people."""
+    if value is None or value in ("", []):
+        return NOTHING
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) and abs(value) < 1_000_000 else str(value)
 
 
 _SECRET_KEY = re.compile(r"pass|pwd|secret|key|token|auth|cred", re.IGNORECASE)

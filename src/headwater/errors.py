@@ -4,11 +4,14 @@ HeadwaterError
 ├── InputError              what the user gave is wrong; the message names it and the way out
 │   ├── SettingError        a setting has a value that is not allowed
 │   ├── NotFoundError       there is no such source, item, …
-│   └── ConflictError       it does not fit what there is: a duplicate, a source that is switched off
+│   ├── ConflictError       it does not fit what there is: a duplicate, a source that is paused
+│   └── ChangedError        it was changed by someone else after it had been read
 ├── StoreError              the database cannot be used
 │   ├── NewerDatabaseError  it was written by a newer Headwater
 │   ├── IncrementalStateCorrupted  the state of sitemaps that become feeds is damaged
 │   └── BusySiteError       another run is at work on the same site
+├── StepError               a piece of work failed: a step, a message, a digest
+│   └── PassingStepError    … and may succeed later
 └── VisitError              a visit to a source failed; carries its kind of failure
     ├── FetchError          … on the way to the bytes
     └── ParseError          … in the bytes
@@ -56,29 +59,45 @@ class Text:
         self.values = values
 
     def render(self, language: Language | None = None) -> str:
-        return translate(self.template, language).format(**self.values)
+        values = {
+            name: value.render(language) if isinstance(value, Text) else value
+            for name, value in self.values.items()
+        }
+        return translate(self.template, language).format(**values)
 
     def __str__(self) -> str:
         return self.render("en")
 
 
 class HeadwaterError(Exception):
-    """Base of the tree above. `exit_code` is what the command line ends with."""
+    """Base of the tree above. `exit_code` is what the command line ends with.
+
+    `hint` is a template too: which command helps. It is for people at a command line; pages and the API leave it out.
+    """
 
     exit_code = 1
+    hint: str | None = None
 
-    def __init__(self, template: str, **values: Any) -> None:
+    def __init__(self, template: str, *, hint: str | None = None, **values: Any) -> None:
         self.template = template
         self.values = values
+        if hint is not None:
+            self.hint = hint
         super().__init__(template, values)
 
     def render(self, language: Language | None = None) -> str:
         """The message, in one line."""
-        values = {
-            name: value.render(language) if isinstance(value, Text) else value
-            for name, value in self.values.items()
-        }
-        return translate(self.template, language).format(**values)
+        return Text(self.template, **self.values).render(language)
+
+    def render_with_hint(self, language: Language | None = None) -> str:
+        """The message for a command line, in one line."""
+        message = self.render(language)
+        if self.hint is None:
+            return message
+        hint = Text(self.hint, **self.values)
+        if message.endswith((".", "。")):
+            return f"{message} {hint.render(language)}"
+        return Text("{message}; {hint}", message=message, hint=hint).render(language)
 
     def with_values(self, change: Callable[[str], str]) -> Self:
         """This error with each text among its values changed."""
@@ -121,6 +140,10 @@ class ConflictError(InputError):
     pass
 
 
+class ChangedError(InputError):
+    pass
+
+
 class StoreError(HeadwaterError):
     """`passing`: the database is away, and the same call may work in a moment."""
 
@@ -137,6 +160,18 @@ class IncrementalStateCorrupted(StoreError):  # noqa: N818 - the name is public
 
 class BusySiteError(StoreError):
     pass
+
+
+class StepError(HeadwaterError):
+    """A step, or another piece of work, that failed. `passing`: it may succeed later, so it is retried."""
+
+    passing = False
+
+
+class PassingStepError(StepError):
+    passing = True
+    retry_after_seconds: float | None = None  # when the other side says to try again
+    counts = True  # as one of the retries; False: it was not its fault, and it waits as often as it has to
 
 
 class VisitError(HeadwaterError):

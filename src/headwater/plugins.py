@@ -98,7 +98,9 @@ def _load(
             missing = ", ".join(sorted(getattr(loaded, "__abstractmethods__", ())))
             return Text("{value} does not define {missing}", value=entries[0].value, missing=missing)
         return check(name, loaded) or loaded
-    except (Exception, SystemExit) as error:
+    except (
+        BaseException
+    ) as error:  # whatever it raises: SystemExit and KeyboardInterrupt would end the command
         log.debug("plugin %s", name, exc_info=True)
         return Text("{kind}: {problem}", kind=type(error).__name__, problem=" ".join(str(error).split()))
 

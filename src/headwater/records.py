@@ -11,5 +11,5 @@ if TYPE_CHECKING:
 else:
     from dataclasses import dataclass as _dataclass
 
-    def dataclass(*, frozen: bool, slots: bool) -> Any:
-        return _dataclass(slots=slots, unsafe_hash=frozen)
+    def dataclass(*, frozen: bool, slots: bool, kw_only: bool = False) -> Any:
+        return _dataclass(slots=slots, unsafe_hash=frozen, kw_only=kw_only)

@@ -87,6 +87,10 @@ def _address(value: Any) -> str:
     return value if value == "localhost" else str(ipaddress.ip_address(str(value)))
 
 
+def _networks(value: Any) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_network(name, strict=False)) for name in _names(value))
+
+
 def _limits(value: Any) -> tuple[str, ...]:
     limits = _names(value)
     if not all(re.fullmatch(r"[a-z][a-z0-9_.]*=[1-9]\d{0,8}(/(s|min|h|d))?", limit) for limit in limits):
@@ -140,6 +144,21 @@ SETTINGS: tuple[Setting, ...] = (
         "How many sources are visited at once.",
     ),
     Setting(
+        "slow_visits",
+        ("HEADWATER_SLOW_VISITS",),
+        60,
+        *_whole(0, 1_000),
+        "How many visits that take longer than a second may be under way beside those: they hold up no others.",
+    ),
+    Setting(
+        "processes",
+        ("HEADWATER_PROCESSES",),
+        1,
+        *_whole(0, 64),
+        "Processes that collect. `serve` starts them beside the dashboard's; with 0 the dashboard's process collects, "
+        "too, which saves some 80 MB of memory. `collect --loop` starts them if there are to be two or more.",
+    ),
+    Setting(
         "visit_timeout_seconds",
         ("HEADWATER_VISIT_TIMEOUT_SECONDS",),
         300.0,
@@ -168,6 +187,13 @@ SETTINGS: tuple[Setting, ...] = (
         "The mean delay the adaptive policy aims at, instead of a budget.",
     ),
     Setting(
+        "freshness_percent",
+        ("HEADWATER_FRESHNESS_PERCENT",),
+        None,
+        *_number(50, 99),
+        "The share of items to be found within freshness_minutes, instead of the mean.",
+    ),
+    Setting(
         "backoff",
         ("HEADWATER_BACKOFF",),
         "cadence",
@@ -179,14 +205,14 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_PAUSE_AFTER_FAILURES",),
         5,
         *_whole(1, 1_000),
-        "Failures in a row after which a source is paused and tried once a day.",
+        "Failures in a row after which a failing source is visited once a day.",
     ),
     Setting(
         "error_after_failures",
         ("HEADWATER_ERROR_AFTER_FAILURES",),
         10,
         *_whole(1, 1_000),
-        "Failures in a row after which a source is in error and tried once a week.",
+        "Failures in a row after which a failing source is visited once a week.",
     ),
     Setting(
         "min_interval_seconds",
@@ -203,11 +229,26 @@ SETTINGS: tuple[Setting, ...] = (
         "The adaptive and cadence policies plan no visit later than this, unless the publisher asks for it.",
     ),
     Setting(
+        "dormant_interval_seconds",
+        ("HEADWATER_DORMANT_INTERVAL_SECONDS",),
+        None,
+        *_number(60, 604_800),
+        "A source without new items for long is visited after a tenth of that time, but no later than this."
+        " Unset: max_interval_seconds applies to it too.",
+    ),
+    Setting(
         "max_body_megabytes",
         ("HEADWATER_MAX_BODY_MEGABYTES",),
         20,
         *_whole(1, 1_024),
         "The largest answer that is read, after decompression.",
+    ),
+    Setting(
+        "max_items",
+        ("HEADWATER_MAX_ITEMS",),
+        5_000,
+        *_whole(1, 20_000),
+        "The most items that are read of one document, the first; the visit says how many were left out.",
     ),
     Setting(
         "allow_hosts",
@@ -268,6 +309,63 @@ SETTINGS: tuple[Setting, ...] = (
         "How many steps of a type one worker runs at once, or how many may start in a time on all workers together.",
     ),
     Setting(
+        "model_requests_per_day",
+        ("HEADWATER_MODEL_REQUESTS_PER_DAY",),
+        0,
+        *_whole(0, 1_000_000_000),
+        "Requests to language models in a day (UTC), of all pipelines and digests together; 0: no limit.",
+    ),
+    Setting(
+        "model_tokens_per_day",
+        ("HEADWATER_MODEL_TOKENS_PER_DAY",),
+        0,
+        *_whole(0, 10**15),
+        "Tokens of language models in a day (UTC), of all pipelines and digests together; 0: no limit.",
+    ),
+    Setting(
+        "smtp_host",
+        ("HEADWATER_SMTP_HOST",),
+        None,
+        *_text(r"[^\s/]+", "a host name"),
+        "The mail server for digests, alerts and pipelines that name none of their own.",
+    ),
+    Setting(
+        "smtp_port",
+        ("HEADWATER_SMTP_PORT",),
+        587,
+        *_whole(1, 65_535),
+        "The mail server's port.",
+    ),
+    Setting(
+        "smtp_security",
+        ("HEADWATER_SMTP_SECURITY",),
+        "starttls",
+        *_choice("starttls", "tls", "none"),
+        "How the connection to the mail server is secured.",
+    ),
+    Setting(
+        "smtp_user",
+        ("HEADWATER_SMTP_USER",),
+        None,
+        *_text(r".+", "a user name"),
+        "The user name at the mail server.",
+    ),
+    Setting(
+        "smtp_password",
+        ("HEADWATER_SMTP_PASSWORD",),
+        None,
+        *_text(r".+", "a password"),
+        "The password at the mail server.",
+        secret=True,
+    ),
+    Setting(
+        "mail_sender",
+        ("HEADWATER_MAIL_SENDER",),
+        None,
+        *_text(r".+@.+", "ann@example.org, or Ann <ann@example.org>"),
+        "The sender of e-mails that name none of their own.",
+    ),
+    Setting(
         "contact_url",
         ("HEADWATER_CONTACT_URL",),
         None,
@@ -279,22 +377,78 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_PUBLIC_URL",),
         None,
         *_text(r"https?://[^\s?#]+", "http://… or https://…, without ? and #"),
-        "The address under which the world reaches this server: outlets say it, hubs push to it.",
+        "The address under which the world reaches this server: outlets say it, hubs push to it. Once it is set, "
+        "everyone signs in, on this machine too.",
+    ),
+    Setting(
+        "trusted_proxies",
+        ("HEADWATER_TRUSTED_PROXIES",),
+        (),
+        _networks,
+        Text("addresses or networks, separated by commas"),
+        "Reverse proxies whose X-Forwarded-For, -Proto and -Host are believed; from all others they are ignored.",
+    ),
+    Setting(
+        "auth_header",
+        ("HEADWATER_AUTH_HEADER",),
+        None,
+        *_text(r"[A-Za-z][A-Za-z0-9-]{0,99}", "the name of a header, like Remote-User"),
+        "A header in which a reverse proxy names the user it has signed in. It is believed from the addresses in "
+        "HEADWATER_TRUSTED_PROXIES only.",
+    ),
+    Setting(
+        "registration",
+        ("HEADWATER_REGISTRATION",),
+        "closed",
+        *_choice("closed", "provider", "open"),
+        "Who may make an account without an invitation: closed: no one; provider: people whom the OpenID Connect "
+        "provider or the reverse proxy has signed in; open: everyone. New accounts are readers.",
+    ),
+    Setting(
+        "oidc_issuer",
+        ("HEADWATER_OIDC_ISSUER",),
+        None,
+        *_text(r"https?://[^\s?#]+", "http://… or https://…, without ? and #"),
+        "The address of an OpenID Connect provider to sign in with; needs the extra oidc.",
+    ),
+    Setting(
+        "oidc_client_id",
+        ("HEADWATER_OIDC_CLIENT_ID",),
+        None,
+        *_text(r"\S.{0,499}", "1 to 500 characters"),
+        "The client that the OpenID Connect provider knows Headwater by.",
+    ),
+    Setting(
+        "oidc_client_secret",
+        ("HEADWATER_OIDC_CLIENT_SECRET",),
+        None,
+        *_text(r"\S.{0,999}", "1 to 1000 characters"),
+        "The secret of that client; optional.",
+        secret=True,
     ),
     Setting(
         "proxy",
         ("HEADWATER_PROXY",),
         None,
-        *_text(r"https?://.+", "http://… or https://…"),
-        "An HTTP proxy for all requests.",
+        *_text(r"(https?|socks5h?)://.+", "http://…, https://… or socks5://…"),
+        "A proxy for all requests.",
         secret=True,
     ),
     Setting(
+        "ca_file",
+        ("HEADWATER_CA_FILE",),
+        None,
+        _path,
+        Text("a file"),
+        "Certificates of authorities of your own (PEM), trusted besides the usual ones.",
+    ),
+    Setting(
         "password",
-        ("HEADWATER_PASSWORD",),
+        ("HEADWATER_ADMIN_PASSWORD", "HEADWATER_PASSWORD"),
         None,
         *_text(r".{8,200}", "8 to 200 characters"),
-        "Opens the dashboard, besides API keys; when it is set, this machine's own visitors sign in too.",
+        "Opens the dashboard, besides API keys and sign-in links. Once it is set, everyone signs in, on this machine "
+        "too. A new one ends all sessions but those of API keys. Old name: HEADWATER_PASSWORD.",
         secret=True,
     ),
     Setting(
@@ -303,7 +457,7 @@ SETTINGS: tuple[Setting, ...] = (
         "127.0.0.1",
         _address,
         Text("an address of this machine, like 127.0.0.1, 0.0.0.0 or ::1"),
-        "The address the dashboard and the API listen on. Any but a loopback address needs an API key.",
+        "The address the dashboard and the API listen on. On any but a loopback address everyone signs in.",
     ),
     Setting(
         "port",
@@ -317,7 +471,7 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_LOG_LEVEL",),
         "info",
         *_choice("debug", "info", "warning", "error"),
-        "How much is logged.",
+        "How much is logged. Commands that end log warnings and errors only, unless this is set.",
     ),
     Setting(
         "log_format",

@@ -134,18 +134,18 @@ def update_source_stats(
 ) -> dict[str, Any]:
     """Count one attempt, re-analyse where it is time to, plan the next check, and store it all in one row.
 
-    A missing or damaged row is begun anew. Where the row cannot be written, the transaction is rolled back,
+    The row is locked first and its counters are added to in SQL, so that no attempt is lost when many are counted at
+    once. A missing or damaged row is begun anew. Where the row cannot be written, the transaction is rolled back,
     the error is logged, and the result is the plan all the same. `commit=False` leaves the transaction, and
     what to do when it fails, to the caller.
     """
     moment = time.time() if now is None else now
-    row = get_source_stats(conn, source_id)
-    stats = _read_stats(row) if row is not None else SourceStats()
-    if stats is None:
+    row = _take_row(conn, str(source_id), source_type, commit=commit)
+    before = _read_stats(row) if row is not None else SourceStats()
+    if before is None:
         _log.warning("the statistics of source %s are damaged and begin anew", source_id)
-        stats = SourceStats()
     stats = advance_stats(
-        stats,
+        before or SourceStats(),
         has_new_entries=has_new_entries,
         error_message=error_message,
         recent_times=lambda: read_times(get_recent_entries(conn, source_id, source_type)),
@@ -153,24 +153,60 @@ def update_source_stats(
         rng=rng,
     )
     values = {"source_id": str(source_id), "source_type": source_type, **asdict(stats)}
-    names = ", ".join(_COLUMNS)
-    changes = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[1:])
+    if row is None:
+        return _with_hit_rate(values)
+    counted = {} if before is None else _counted(has_new_entries, bool(error_message))
+    changes = ", ".join(f"{name} = {counted.get(name, _placeholder(name))}" for name in _COLUMNS[1:])
     try:
-        _execute(
+        counts = _execute(
             conn,
-            f"INSERT INTO source_stats ({names})"  # noqa: S608
-            f" VALUES ({', '.join(_placeholder(name) for name in _COLUMNS)})"
-            f" ON CONFLICT (source_id) DO UPDATE SET {changes}",
-            {_key(name): value for name, value in values.items()},
+            f"UPDATE source_stats SET {changes} WHERE source_id = {_placeholder('source_id')}"  # noqa: S608
+            f" RETURNING {', '.join(_COUNTERS)}",
+            {_key(name): value for name, value in values.items() if name not in counted},
         )
         if commit:
             conn.commit()
+        for found in counts:
+            values.update(zip(_COUNTERS, found, strict=True))
     except Exception:
         if not commit:
             raise
         _log.exception("cannot store the statistics of source %s", source_id)
         _rollback(conn)
     return _with_hit_rate(values)
+
+
+_COUNTERS = ("check_count", "hit_count", "fail_count")
+
+
+def _counted(is_hit: bool, is_failure: bool) -> dict[str, str]:
+    """What one attempt does to the counters, in SQL."""
+    return {
+        "check_count": "COALESCE(check_count, 0) + 1",
+        "hit_count": f"COALESCE(hit_count, 0) + {int(is_hit)}",
+        "fail_count": "COALESCE(fail_count, 0) + 1" if is_failure else "0",
+    }
+
+
+def _take_row(conn: Any, source_id: str, source_type: str, *, commit: bool) -> dict[str, Any] | None:
+    """The row of a source, made where there is none, and held until the transaction ends; None on a database error."""
+    begun = {"source_id": source_id, "source_type": source_type, **asdict(SourceStats())}
+    try:
+        rows = _execute(
+            conn,
+            f"INSERT INTO source_stats ({', '.join(_COLUMNS)})"  # noqa: S608
+            f" VALUES ({', '.join(_placeholder(name) for name in _COLUMNS)})"
+            " ON CONFLICT (source_id) DO UPDATE SET source_type = excluded.source_type"
+            f" RETURNING {', '.join(_COLUMNS)}",
+            {_key(name): value for name, value in begun.items()},
+        )
+    except Exception:
+        if not commit:
+            raise
+        _log.exception("cannot store the statistics of source %s", source_id)
+        _rollback(conn)
+        return None
+    return dict(zip(_COLUMNS, rows[0], strict=True))
 
 
 def _key(column: str) -> str:
@@ -185,43 +221,67 @@ def _placeholder(column: str) -> str:
 def get_due_sources(
     conn: Any, now: int, source_type: str | None = None, limit: int = 20
 ) -> list[dict[str, Any]]:
-    """The sources due at `now` and not backed off, longest due first; none on a database error."""
-    wanted = "" if source_type is None else " AND source_type = :wanted"
+    """The sources due at `now` and not backed off, longest due first; none on a database error.
+
+    In a database of Headwater, sources that a person asked to refresh come first, whatever their plan says, and
+    sources that are paused, removed or gone are left out.
+    """
     values: dict[str, Any] = {"moment": int(now), "limit": max(int(limit), 0)}
+    wanted = ""
     if source_type is not None:
-        values["wanted"] = source_type
+        wanted, values["wanted"] = " AND source_type = :wanted", source_type
+    columns = ", ".join(_COLUMNS)
+    due = f"SELECT {columns} FROM source_stats WHERE next_due_at <= :moment AND backoff_until <= :moment{wanted}"  # noqa: S608
+    order = " ORDER BY next_due_at, source_id LIMIT :limit"
     try:
-        rows = _execute(
-            conn,
-            f"SELECT {', '.join(_COLUMNS)} FROM source_stats"  # noqa: S608
-            f" WHERE next_due_at <= :moment AND backoff_until <= :moment{wanted}"
-            " ORDER BY next_due_at, source_id LIMIT :limit",
-            values,
-        )
+        rows: list[tuple[Any, ...]] = []
+        if _has_sources(conn):
+            asked = (
+                f"SELECT {columns} FROM source_stats WHERE source_id IN (SELECT CAST(id AS TEXT) FROM sources"  # noqa: S608
+                f" WHERE due_at < 0 AND refresh_requested_at IS NOT NULL){wanted}"
+            )
+            rows = _execute(conn, asked + order, {name: values[name] for name in values if name != "moment"})
+            due += " AND source_id NOT IN (SELECT CAST(id AS TEXT) FROM sources WHERE due_at IS NULL OR due_at < 0)"
+        rows += _execute(conn, due + order, values)
     except Exception:  # noqa: BLE001 - each driver has errors of its own, and none may stop a collection
         _log.exception("cannot read the due sources")
         _rollback(conn)
         return []
-    return [_with_hit_rate(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+    return [_with_hit_rate(dict(zip(_COLUMNS, row, strict=True))) for row in rows[: values["limit"]]]
+
+
+def _has_sources(conn: Any) -> bool:
+    """Whether this is a database of Headwater, and not one with these statistics alone."""
+    dialect = getattr(getattr(conn, "dialect", None), "name", "")
+    if dialect == "sqlite" or type(conn).__module__.startswith("sqlite3"):
+        rows = _execute(conn, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'sources'", {})
+    else:
+        rows = _execute(conn, "SELECT 1 WHERE to_regclass('sources') IS NOT NULL", {})
+    return bool(rows)
 
 
 def get_scheduler_stats(
     conn: Any, source_type: str | None = None, *, now: float | None = None
 ) -> dict[str, Any]:
-    """The fleet in numbers: sources by cadence and frequency, checks, hits, hit rate, due, failing."""
-    moment = int(time.time() if now is None else now)
-    wanted = "" if source_type is None else " WHERE source_type = :wanted"
-    values: dict[str, Any] = {"moment": moment}
+    """The fleet in numbers: sources by cadence and frequency, checks, hits, hit rate, due, failing.
+
+    In a database of Headwater, removed sources are left out, and none that is paused or gone is due or backed off.
+    """
+    values: dict[str, Any] = {"moment": int(time.time() if now is None else now)}
+    wanted, planned = "WHERE 1 = 1", ""
     if source_type is not None:
-        values["wanted"] = source_type
+        wanted, values["wanted"] = "WHERE source_type = :wanted", source_type
     try:
+        if _has_sources(conn):
+            wanted += " AND source_id NOT IN (SELECT CAST(id AS TEXT) FROM sources WHERE is_deleted)"
+            planned = " AND source_id NOT IN (SELECT CAST(id AS TEXT) FROM sources WHERE due_at IS NULL)"
         rows = _execute(
             conn,
             "SELECT cadence, frequency_type, COUNT(*), SUM(check_count), SUM(hit_count),"  # noqa: S608
-            " SUM(CASE WHEN next_due_at <= :moment AND backoff_until <= :moment THEN 1 ELSE 0 END),"
+            f" SUM(CASE WHEN next_due_at <= :moment AND backoff_until <= :moment{planned} THEN 1 ELSE 0 END),"
             " SUM(CASE WHEN fail_count > 0 THEN 1 ELSE 0 END),"
-            " SUM(CASE WHEN backoff_until > :moment THEN 1 ELSE 0 END)"
-            f" FROM source_stats{wanted} GROUP BY cadence, frequency_type",
+            f" SUM(CASE WHEN backoff_until > :moment{planned} THEN 1 ELSE 0 END)"
+            f" FROM source_stats {wanted} GROUP BY cadence, frequency_type",
             values,
         )
     except Exception:  # noqa: BLE001 - each driver has errors of its own, and none may stop a collection

@@ -10,14 +10,14 @@ from random import Random
 import pytest
 
 from headwater.collect.engine import Engine
-from headwater.collectors.base import Collector, Errand, Harvest
+from headwater.collectors.base import Collector, FetchRequest, FetchResult
 from headwater.config import load_settings
 from headwater.model import Item, url_key
-from headwater.store.bulk import insert_rows
-from headwater.store.database import Store
-from headwater.store.queue import Settlement, next_due_at
-from headwater.store.sources import NEW_LANE
-from headwater.store.tables import sources
+from headwater.store.collecting.queue import Settlement, next_due_at
+from headwater.store.collecting.sources import NEW_LANE
+from headwater.store.core.bulk import insert_rows
+from headwater.store.core.database import Store
+from headwater.store.core.tables import sources
 from tests.clock import FakeClock
 from tests.databases import copy_sqlite
 from tests.histories import even
@@ -44,17 +44,17 @@ class MadeUpPublishers(Collector):
             self._times[source_id] = even(per_day, HISTORY_DAYS + 2, source_id, self._start)
         return self._times[source_id]
 
-    async def collect(self, errand: Errand) -> Harvest:
-        source = errand.source
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        source = fetch_request.source
         times = self.times(source.id)
         count = bisect_right(times, self._clock())
         if source.last_fetched_at is not None and count == bisect_right(times, source.last_fetched_at):
-            return Harvest(unchanged=True, http_status=304)
+            return FetchResult(unchanged=True, http_status=304)
         items = (
             Item(f"{source.id}-{number}", title="Post", published_at=times[number])
             for number in range(max(0, count - SHOWN), count)
         )
-        return Harvest(items=tuple(items), http_status=200)
+        return FetchResult(items=tuple(items), http_status=200)
 
 
 def add_sources(store: Store, now: float) -> None:

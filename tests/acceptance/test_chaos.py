@@ -19,10 +19,10 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError
 
-from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.errors import StoreError
-from headwater.store.database import Store
-from headwater.store.tables import collection_records, item_versions, items, source_stats, sources
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.core.database import Store
+from headwater.store.core.tables import collection_records, item_versions, items, source_stats, sources
 from tests.collect.test_engine import rss
 from tests.command import Headwater
 from tests.databases import PrivatePostgres, copy_sqlite, postgres_database
@@ -33,6 +33,7 @@ SOURCES = 120
 VISIT_SECONDS = 3.0
 LEASE_SECONDS = VISIT_SECONDS + 5.0
 CONCURRENCY = 10
+SLOW_VISITS = 5  # that may be under way beside those, once they have taken a second, as after a freeze
 CHAOS_SECONDS = 25.0
 LEAST_KILLS = 5
 SEED = 20_261_115
@@ -230,7 +231,7 @@ def check(store: Store, publisher: Publisher, disturbances: int) -> None:
         )
     unrecorded = len(publisher.origin.requests) - recorded_requests
     # What was under way when somebody was killed, froze or lost the database was asked for and not recorded.
-    assert 0 <= unrecorded <= disturbances * CONCURRENCY, (unrecorded, disturbances)
+    assert 0 <= unrecorded <= disturbances * (CONCURRENCY + SLOW_VISITS), (unrecorded, disturbances)
 
 
 @contextlib.contextmanager
@@ -239,6 +240,7 @@ def collecting(tmp_path: Path, url: str, count: int, rng: Random) -> Iterator[tu
     command.environment |= {
         "HEADWATER_VISIT_TIMEOUT_SECONDS": f"{VISIT_SECONDS:g}",
         "COLLECTOR_CONCURRENCY": str(CONCURRENCY),
+        "HEADWATER_SLOW_VISITS": str(SLOW_VISITS),
         "HEADWATER_HOST_CONCURRENCY": "100",
         "HEADWATER_POLICY": "interval",
     }

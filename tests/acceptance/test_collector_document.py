@@ -19,17 +19,19 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
-from headwater.collect.adding import add_unvisited, read_new_source
+from headwater.collect.context import make_planner
 from headwater.collect.engine import Engine
-from headwater.collect.surroundings import make_planner
 from headwater.collectors.types import TYPES, intervals_by_type
 from headwater.config import Settings, load_settings
 from headwater.model import Observation, Source, Visit
-from headwater.store.database import Store
-from headwater.store.keys import add_key
-from headwater.store.queue import Settlement, claim_due, settle
-from headwater.store.sources import get_source
-from headwater.store.tables import collection_records
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.sources.editing import Edit, edit_source
+from headwater.sources.intervals import set_type_interval
+from headwater.store.collecting.queue import Settlement, claim_due, settle_batch
+from headwater.store.collecting.sources import get_source
+from headwater.store.core.database import Store
+from headwater.store.core.tables import collection_records
+from headwater.store.people.keys import add_key
 from headwater.web.app import create_app
 from tests.clock import FakeClock
 from tests.collect.test_engine import rss
@@ -40,6 +42,8 @@ from tests.origin import Answer, Origin
 MINUTE = 60.0
 HOUR = 3600.0
 STATUS = "/api/collector/status"
+TICK_SECONDS, NEW_INTERVAL_SECONDS = 1.0, 3.0
+BUSY_SECONDS = 8.0  # for a process to start and requests to pass, on a machine with much else to do
 
 # The document's table: minutes between visits by type.
 DOCUMENT_INTERVALS = {
@@ -168,7 +172,7 @@ def due_after(store: Store, settings: Settings, kind: str, minutes: float, clock
 
     with store.writing() as connection:
         (claimed,) = claim_due(connection, 10, now=clock(), lease_until=clock() + 60)
-        settle(connection, [visit(claimed)])
+        settle_batch(connection, [visit(claimed)])
         clock.advance(minutes * MINUTE)
         return bool(claim_due(connection, 10, now=clock(), lease_until=clock() + 60))
 
@@ -198,6 +202,67 @@ async def test_row_06_an_interval_from_the_environment_counts(
     assert await collect(store, settings, clock) == 0
     clock.advance(1 * MINUTE)
     assert await collect(store, settings, clock) == 1
+
+
+async def test_row_06_an_interval_changed_after_the_first_visit_counts_after_a_restart(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock, tmp_path: Path
+) -> None:
+    add(store, origin.route("/feed", body=rss(1)), at=clock())
+    await collect(store, settings, clock)
+    quick = load_settings(directory=tmp_path, environment={"FETCH_INTERVAL_RSS": "1"})
+    settings = replace(settings, fetch_intervals=quick.fetch_intervals)
+    assert await collect(store, settings, clock) == 0
+    clock.advance(1 * MINUTE)
+    assert await collect(store, settings, clock) == 1
+
+
+@pytest.mark.parametrize("where", ["environment", "type", "source"])
+def test_row_06_a_changed_interval_brings_the_next_request_within_a_tick_and_the_interval(
+    database_url: str, command: Headwater, origin: Origin, settings: Settings, where: str
+) -> None:
+    """With the real loop, a tick of 1 s and a new interval of 3 s: by environment and restart, by PUT on the type, by
+    PATCH on the source.
+    """
+    origin.route("/feed", body=rss(1))
+    environment = {
+        "HEADWATER_POLICY": "interval",
+        "COLLECTOR_TICK": f"{TICK_SECONDS:g}",
+        "HEADWATER_ALLOW_HOSTS": "127.0.0.1",
+    }
+    minutes = NEW_INTERVAL_SECONDS / MINUTE
+    with Store.open(database_url) as store:
+        add(store, origin.url("/feed"))
+        with looping(command, **environment) as process:
+            wait_for(lambda: _visits(store) == 1, 90)
+            if where == "environment":
+                process.terminate()
+                process.wait(60)
+            else:
+                changed_at = time.monotonic()
+                with store.writing() as connection:
+                    _, secret = add_key(connection, name="owner", scopes=["admin"], now=time.time())
+                client = TestClient(create_app(store, settings), base_url="http://127.0.0.1:8626")
+                client.headers["Authorization"] = f"Bearer {secret}"
+                if where == "type":
+                    answer = client.put("/api/types/rss/interval", json={"minutes": minutes})
+                else:
+                    answer = client.patch(
+                        "/api/sources/1", json={"config": {"fetch_interval_minutes": minutes}}
+                    )
+                assert answer.status_code == 200, answer.text
+                wait_for(lambda: len(origin.requests) >= 2, 60)
+        if where == "environment":
+            changed_at = time.monotonic()
+            with looping(command, **environment, FETCH_INTERVAL_RSS=f"{minutes:g}"):
+                wait_for(lambda: len(origin.requests) >= 2, 90)
+    waited = time.monotonic() - changed_at
+    print(f"{where}: the next request came after {waited:.1f} s")
+    assert waited <= TICK_SECONDS + NEW_INTERVAL_SECONDS + BUSY_SECONDS
+
+
+def _visits(store: Store) -> int:
+    with store.reading() as connection:
+        return len(connection.execute(select(collection_records.c.source_id)).all())
 
 
 def test_row_07_a_new_source_is_found_without_a_restart(
@@ -304,7 +369,7 @@ def test_row_13_without_a_key_the_status_is_401(ask: Callable[..., Any]) -> None
 async def test_row_14_with_a_key_the_status_tells_all_sources_and_numbers(
     store: Store, settings: Settings, origin: Origin, ask: Callable[..., Any]
 ) -> None:
-    """Field by field, the union of the two answers that the document shows."""
+    """Field by field, the union of the two answers that the document shows, and the state that pages show."""
     now = FakeClock(time.time())
     good = add(store, origin.route("/good", body=rss(1, 2, 3)), at=now())
     bad = add(store, origin.route("/bad", status=500), at=now())
@@ -325,11 +390,13 @@ async def test_row_14_with_a_key_the_status_tells_all_sources_and_numbers(
             "fetch_error_count",
             "last_error",
             "status",
+            "state",
         }
         assert (source["type"], source["interval_minutes"]) == ("rss", 240)
     assert [shown[each.id]["fetch_error_count"] for each in (good, bad)] == [0, 1]
     assert shown[good.id]["last_error"] is None
     assert "500" in shown[bad.id]["last_error"]
+    assert [shown[each.id]["state"] for each in (good, bad)] == ["on_time", "failing"]
     assert answer.json()["stats"] == {
         "total_sources": 2,
         "active_sources": 2,
@@ -359,6 +426,32 @@ async def test_row_15_the_next_visit_is_the_last_and_the_interval(
         waits[source["type"]] = (following - last).total_seconds() / MINUTE
         assert waits[source["type"]] == source["interval_minutes"]
     assert waits == {"rss": 240, "sitemap": 120}
+
+
+async def test_row_15_the_next_visit_follows_a_changed_interval(
+    store: Store, settings: Settings, origin: Origin, ask: Callable[..., Any]
+) -> None:
+    """Changed after the first visit, on the type and on the source; the status tells it."""
+    now = FakeClock(time.time())
+    add(store, origin.route("/feed", body=rss(1)), at=now())
+    await collect(store, settings, now)
+
+    def wait() -> tuple[float, float]:
+        (source,) = ask().json()["sources"]
+        last, following = (
+            datetime.fromisoformat(source[name]) for name in ("last_fetched_at", "next_fetch_at")
+        )
+        return source["interval_minutes"], (following - last).total_seconds() / MINUTE
+
+    assert wait() == (240, 240)
+    with store.writing() as connection:
+        set_type_interval(connection, "rss", 30, now())
+    assert await collect(store, settings, now) == 0
+    assert wait() == (30, 30)
+    with store.writing() as connection:
+        edit_source(connection, 1, Edit(interval_minutes=5), now())
+    assert await collect(store, settings, now) == 0
+    assert wait() == (5, 5)
 
 
 # -- what was before -------------------------------------------------------------------------------------

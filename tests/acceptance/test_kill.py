@@ -9,12 +9,12 @@ from random import Random
 import pytest
 from sqlalchemy import func, select
 
-from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.demo.documents import CONTENT_TYPES, render
 from headwater.demo.run import config_of, kind_of
 from headwater.demo.sources import DemoSource, many
-from headwater.store.database import Store
-from headwater.store.tables import collection_records, item_versions, items, sources
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.core.database import Store
+from headwater.store.core.tables import collection_records, item_versions, items, sources
 from tests.command import Headwater
 from tests.leases import leases
 from tests.origin import Answer, Origin, Received

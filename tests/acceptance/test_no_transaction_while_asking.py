@@ -14,11 +14,12 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, event
 
-from headwater.collect.adding import add_and_visit, read_new_source
+from headwater.collect.context import read_visit_context
 from headwater.collect.engine import Engine
-from headwater.collect.surroundings import make_fetcher, read_surroundings
 from headwater.config import Settings, load_settings
-from headwater.store.database import Store
+from headwater.fetch.client import make_fetcher
+from headwater.sources.adding import add_and_visit, read_new_source
+from headwater.store.core.database import Store
 from tests.clock import FakeClock
 from tests.collect.test_engine import add, rss
 from tests.origin import Answer, Origin, Received
@@ -114,8 +115,8 @@ async def test_while_adding(
     store: Store, settings: Settings, origin: Origin, looking: list[tuple[int, int]]
 ) -> None:
     async with make_fetcher(settings) as fetcher:
-        world = await read_surroundings(store, settings, fetcher)
-        await add_and_visit(read_new_source(origin.url("/0")), world)
+        context = await read_visit_context(store, settings, fetcher)
+        await add_and_visit(read_new_source(origin.url("/0")), context)
     assert looking == [(0, 0)]
 
 

@@ -13,9 +13,9 @@ from random import Random
 import pytest
 from sqlalchemy import func, select
 
-from headwater.store.database import Store
-from headwater.store.runs import read_steps
-from headwater.store.tables import pipeline_executions, pipeline_steps
+from headwater.store.core.database import Store
+from headwater.store.core.tables import pipeline_executions, pipeline_steps
+from headwater.store.pipelines.runs import read_steps
 from tests.command import Headwater
 from tests.origin import Answer, Origin, Received
 from tests.pipeline.making import make_runs, read_run, step

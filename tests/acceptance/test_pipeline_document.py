@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from headwater.fetch import Fetcher
-from headwater.pipeline.signature import is_genuine
 from headwater.pipeline.steps.analyze_content import AnalyzeContent
 from headwater.pipeline.steps.base import Step
 from headwater.pipeline.steps.download_video import DownloadVideo
 from headwater.pipeline.steps.publish_content import PublishContent
 from headwater.pipeline.steps.transcribe_content import TranscribeContent
+from headwater.services.signature import is_genuine
 from tests.fetch import door
 from tests.origin import Answer, Origin
 from tests.pipeline.steps.harness import FinishedRun, run_template

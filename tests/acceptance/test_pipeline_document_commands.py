@@ -1,6 +1,7 @@
 """The document's own pipeline as a user runs it: commands and a worker process, on both databases."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,3 +101,40 @@ def test_a_critical_failure_ends_the_run(world: World) -> None:
     assert run["status"] == "failed"
     assert [step["status"] for step in run["steps"]] == ["completed", "completed", "failed", "pending"]
     assert world.origin.received("/hook") == []
+
+
+def test_the_documents_own_list_of_steps_is_added_and_run_as_it_is_written(
+    origin: Origin, whisper: Path, tmp_path: Path, database_url: str
+) -> None:
+    headwater = Headwater(tmp_path, database_url)
+    models = ModelService(origin)
+    models.answers = ["a flood"]
+    media = origin.route("/talk.mp4", body=mp4(), content_type="video/mp4")
+    origin.route(
+        "/feed",
+        body='<rss version="2.0"><channel><title>One</title><item><title>A talk</title><guid>1</guid>'
+        f'<enclosure url="{media}" type="video/mp4" length="9"/></item></channel></rss>',
+    )
+    # The model of the usual size is there already, as after its first use.
+    cached = tmp_path / "hub" / "models--Systran--faster-whisper-small"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("1")
+    shutil.copytree(whisper, cached / "snapshots" / "1")
+    headwater.environment |= {
+        "OPENAI_BASE_URL": models.base_url,
+        "OPENAI_API_KEY": "sk-model",
+        "OPENAI_MODEL": "tiny-1",
+        "HF_HOME": str(tmp_path),
+        "HF_HUB_OFFLINE": "1",
+    }
+    (tmp_path / "document.json").write_text(DOCUMENT)
+    headwater.ok("pipeline", "validate", "document.json")
+    headwater.ok("pipeline", "add", "document.json")
+    headwater.ok("source", "add", origin.url("/feed"), "--no-check")
+    headwater.ok("pipeline", "attach", "document", "1")
+    headwater.ok("collect")
+    [run] = headwater.work_until_ended(1)
+    assert [step["status"] for step in run["steps"]] == ["completed"] * 4, run
+    assert run["steps"][2]["output_data"]["result"] == "a flood"
+    assert run["steps"][3]["output_data"]["outlet"] == "default"
+    assert [outlet["name"] for outlet in headwater.json("outlet", "list")] == ["default"]

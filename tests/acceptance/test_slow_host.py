@@ -11,10 +11,10 @@ import pytest
 from headwater.collect.engine import Engine
 from headwater.config import Settings, load_settings
 from headwater.model import url_key
-from headwater.store.bulk import insert_rows
-from headwater.store.database import Store
-from headwater.store.sources import NEW_LANE
-from headwater.store.tables import sources
+from headwater.store.collecting.sources import NEW_LANE
+from headwater.store.core.bulk import insert_rows
+from headwater.store.core.database import Store
+from headwater.store.core.tables import sources
 from tests.collect.test_engine import rss
 from tests.origin import Answer, Origin
 

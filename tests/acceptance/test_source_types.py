@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.collect.engine import Engine
 from headwater.collectors.types import TYPES
 from headwater.config import load_settings
-from headwater.store.database import Store
-from headwater.store.items import StoredItem, list_items
-from headwater.store.sources import get_source
-from headwater.store.tables import collection_records
+from headwater.model import StoredItem
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.collecting.sources import get_source
+from headwater.store.core.database import Store
+from headwater.store.core.tables import collection_records
+from headwater.store.reading.items import list_items
 from tests.command import Headwater
-from tests.origin import Answer, Origin
-from tests.services import (
+from tests.fake_services import (
     BOOK_CONFIG,
     CAPTCHA,
     PAGE,
@@ -35,6 +35,7 @@ from tests.services import (
     as_page,
     hub_error,
 )
+from tests.origin import Answer, Origin
 
 FEED = "<rss version='2.0'><channel><title>Hub</title>{items}</channel></rss>"
 
@@ -312,7 +313,7 @@ def test_the_types_are_listed_with_what_they_take(tmp_path: Path) -> None:
     listed = {each["name"]: each for each in headwater.json("types")}
     assert set(listed) == {kind.name for kind in TYPES}
     assert (listed["api.reddit"]["alias"], listed["api.reddit"]["interval_minutes"]) == ("reddit", 60)
-    assert listed["api.reddit"]["collectable"]
+    assert listed["api.reddit"]["collected"]
     properties = listed["api.json"]["config_schema"]["properties"]
     assert properties["params"]["secret"] is True
     assert properties["date"]["description"].startswith("Of an item: when it was published")

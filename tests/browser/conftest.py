@@ -47,15 +47,18 @@ def running(directory: Path, *arguments: str, **environment: str) -> Iterator[st
     """The address of a process of ours that serves the dashboard."""
     process = Headwater(directory, None).start(*arguments, HEADWATER_PORT="0", **environment)
     assert process.stdout is not None
-    yield re.findall(r"http://\S+", process.stdout.readline())[0].rstrip("/")
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    try:
+        said = next(line for line in process.stdout if "http://" in line)
+        yield re.findall(r"http://\S+", said)[0].rstrip("/")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="session")
 def demo_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a running demo."""
-    with running(tmp_path_factory.mktemp("demo"), "demo") as address:
+    with running(tmp_path_factory.mktemp("demo"), "demo", "--weeks", "1") as address:
         yield address
 
 

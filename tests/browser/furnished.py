@@ -7,13 +7,14 @@ from typing import Any
 from headwater.model import Item
 from headwater.pipeline.examples import EXAMPLES
 from headwater.pipeline.templates import read_template
-from headwater.store.database import Store
-from headwater.store.items import ItemChange, write_items
-from headwater.store.outlets import Outlet, add_outlet
-from headwater.store.selection import Selection
-from headwater.store.sources import add_source, change_source
-from headwater.store.starting import cancel, start_runs
-from headwater.store.templates import add_template, attach_template
+from headwater.store.collecting.sources import add_source, change_source
+from headwater.store.core.database import Store
+from headwater.store.pipelines.attaching import attach
+from headwater.store.pipelines.starting import cancel, start_runs
+from headwater.store.pipelines.templates import add_template
+from headwater.store.reading.items import ItemChange, write_items
+from headwater.store.reading.outlets import Outlet, add_outlet
+from headwater.store.reading.selection import Selection
 
 # Every page, with the numbers that the furnishing gives.
 PAGES = (
@@ -51,7 +52,7 @@ def furnish(directory: Path, *, text: str = "The river", url: str = "https://new
             read_template({"name": text, "description": text, "steps": list(EXAMPLES[1].steps)}),
             now,
         )
-        attach_template(connection, [source.id], template.id)
+        attach(connection, template.id, "source", [source.id], 0.0)
         (run_id,) = start_runs(connection, template, [1], now)
         cancel(connection, run_id, now)
 

@@ -63,7 +63,7 @@ def test_axe_finds_nothing_serious_in_what_an_import_reports(
     )
     t = in_language(language)
     with opened(chromium, language, color_scheme=scheme) as page:
-        page.goto(f"{address}/sources")
+        page.goto(f"{address}/sources/add")
         page.locator("input[type=file]").set_input_files(opml)
         page.get_by_role("button", name=t("Import")).click()
         expect(page.locator(".badge.bad")).to_have_text(t("rejected"))
@@ -82,21 +82,21 @@ def test_axe_finds_nothing_serious_at_the_door(
         page.goto(f"{address}/sources")
         expect(page.get_by_role("heading", level=1)).to_have_text(t("Sign in"))
         assert serious_problems(page, axe) == []
-        page.get_by_label(t("API key or password")).fill("a wrong one")
+        page.get_by_label(t("Password or API key")).fill("a wrong one")
         page.get_by_role("button", name=t("Sign in")).click()
         expect(page.get_by_role("alert")).to_be_visible()
         assert serious_problems(page, axe) == []
-        page.get_by_label(t("API key or password")).fill("a good password")
+        page.get_by_label(t("Password or API key")).fill("a good password")
         page.get_by_role("button", name=t("Sign in")).click()
         expect(page.get_by_role("heading", level=1)).to_contain_text(t("Sources"))
 
 
 def test_no_page_of_a_phone_needs_sideways_scrolling(chromium: Browser, address: str) -> None:
-    with opened(chromium, viewport={"width": 360, "height": 740}) as page:
+    with opened(chromium, viewport={"width": 320, "height": 640}) as page:
         wide = []
         for path in PAGES:
             page.goto(address + path)
-            if page.evaluate("document.documentElement.scrollWidth") > 360:
+            if page.evaluate("document.documentElement.scrollWidth") > 320:
                 wide.append(path)
     assert wide == []
 

@@ -78,7 +78,7 @@ def test_what_a_feed_a_list_or_an_error_says_does_not_run(
         page.locator("form[method=post] button").first.click()
         expect(page.get_by_role("status")).to_be_visible()
         harmless(page)
-        page.goto(f"{hostile}/sources")
+        page.goto(f"{hostile}/sources/add")
         page.locator("input[type=file]").set_input_files(opml)
         page.get_by_role("button", name="Import", exact=True).click()
         expect(page.locator(".items li")).to_have_count(2)
@@ -88,6 +88,7 @@ def test_what_a_feed_a_list_or_an_error_says_does_not_run(
             harmless(page)
         # A pipeline whose mistakes repeat what was typed.
         page.goto(f"{hostile}/pipelines/new")
+        page.locator("details.json summary").click()
         page.locator("textarea[name=steps]").fill(f'[{{"step_type": {EVIL!r}}}]')
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("alert")).to_be_visible()

@@ -69,7 +69,7 @@ def add_a_source(page: Page, address: str, newsroom: Newsroom, t: Words) -> None
 
 def ask_for_a_visit(page: Page, t: Words) -> None:
     """And wait for the answer: a page closed or left on its way to it may never say so, or never ask."""
-    page.get_by_role("button", name=t("Refresh")).click()
+    page.get_by_role("button", name=t("Visit now")).click()
     expect(page.get_by_role("status")).to_have_text(t("it is visited at once"))
 
 
@@ -86,18 +86,18 @@ def steer_it(page: Page, newsroom: Newsroom, t: Words) -> None:
     other = page.context.new_page()
     other.goto(source)
     ask_for_a_visit(other, t)
-    other.get_by_role("button", name=t("Switch off")).click()
-    expect(other.get_by_role("status")).to_have_text(t("switched off"))
-    other.get_by_role("button", name=t("Switch on")).click()
-    expect(other.get_by_role("status")).to_have_text(t("switched on"))
+    other.get_by_role("button", name=t("Pause")).click()
+    expect(other.get_by_role("status")).to_have_text(t("paused"))
+    other.get_by_role("button", name=t("Resume")).click()
+    expect(other.get_by_role("status")).to_have_text(t("resumed"))
     ask_for_a_visit(other, t)
     other.close()
     expect(page.get_by_role("link", name=f"{newsroom.name} breaks a record")).to_be_visible()
     assert page.evaluate("window.stillHere") is True
-    page.get_by_role("link", name=t("Items"), exact=True).click()
+    page.get_by_role("link", name=t("Read"), exact=True).first.click()
     page.get_by_role("searchbox").fill(f'"{newsroom.name} finds"')
     page.get_by_role("button", name=t("Search")).click()
-    expect(page.locator(".items li")).to_have_count(1)
+    expect(page.locator(".entry")).to_have_count(1)
     page.get_by_role("link", name=f"{newsroom.name} finds a map").click()
     expect(page.locator(".body")).to_contain_text("About the river")
 
@@ -111,7 +111,7 @@ def import_a_list(page: Page, address: str, publisher: Origin, directory: Path, 
         f'<opml version="2.0"><body><outline text="Folder"><outline text="Listed" xmlUrl="{feed}"/></outline>'
         '<outline text="bad" xmlUrl="no address"/></body></opml>'
     )
-    page.goto(f"{address}/sources")
+    page.goto(f"{address}/sources/add")
     page.locator("input[type=file]").set_input_files(opml)
     page.get_by_role("button", name=t("Import")).click()
     expect(page.locator(".items li")).to_have_count(2)
@@ -125,6 +125,7 @@ def build_a_pipeline(page: Page, address: str, newsroom: Newsroom, hook: str, t:
     name = f"Hook of {newsroom.name}"
     page.get_by_label(t("Name"), exact=True).fill(name)
     wrong = [{"step_type": "filter_content", "config": {"wrong": 1}}]
+    page.get_by_text(t("Edit as JSON")).click()
     steps.fill(json.dumps(wrong))
     page.get_by_role("button", name=t("Save")).click()
     expect(page.get_by_role("alert")).to_contain_text("1 (filter_content)")
@@ -176,8 +177,8 @@ def publish_an_outlet(page: Page, address: str, newsroom: Newsroom, t: Words) ->
     page.locator("input[name=name]").fill(newsroom.name)
     page.locator("input[name=search]").fill(newsroom.name)
     page.get_by_role("button", name=t("Add"), exact=True).click()
-    row = page.get_by_role("row").filter(has_text=newsroom.name)
-    path = row.get_by_role("link", name="rss").get_attribute("href")
+    card = page.locator(f"[data-outlet='{newsroom.name}']")
+    path = card.get_by_role("link", name="rss").get_attribute("href")
     feed = feedparser.parse(f"{address}{path}")
     assert not feed.bozo
     assert f"{newsroom.name} finds a map" in [entry.title for entry in feed.entries]

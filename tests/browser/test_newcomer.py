@@ -15,7 +15,7 @@ from tests.origin import Origin, Received
 @pytest.fixture(scope="module")
 def demo_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A demo of one's own, for things are added to it."""
-    with running(tmp_path_factory.mktemp("newcomer"), "demo") as address:
+    with running(tmp_path_factory.mktemp("newcomer"), "demo", "--weeks", "1") as address:
         yield address
 
 
@@ -74,7 +74,7 @@ def test_from_the_demo_to_a_webhook_of_ones_own(
         # Something new: the page shows it without being loaded again, and it is sent.
         titles.append("The lighthouse is lit")
         page.goto(source)
-        page.get_by_role("button", name=t("Refresh")).click()
+        page.get_by_role("button", name=t("Visit now")).click()
         expect(page.get_by_role("link", name="The lighthouse is lit")).to_be_visible()
         page.locator(f"a[href='/runs?source={source.rpartition('/')[2]}']").click()
         row = page.get_by_role("row").filter(has_text="The lighthouse is lit")

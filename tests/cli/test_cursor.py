@@ -1,6 +1,7 @@
 """Cursors on the command line: what another program would do, and what a person sees."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def lines(text: str) -> list[tuple[int, str]]:
 def test_a_program_reads_and_acknowledges(headwater: Headwater, origin: Origin) -> None:
     origin.route("/feed", body=feed("a", "b", "\u202ec"))
     made = headwater.json("cursor", "create", "mine", "--type", "rss")
-    assert (made["position"], made["selection"]) == (0, {"types": ["rss.feed"]})
+    assert (made["position"], made["types"]) == (0, ["rss.feed"])
     headwater.ok("source", "add", origin.url("/feed"))
     found = lines(headwater.ok("cursor", "read", "mine", "--json"))
     assert [title for _, title in found] == ["a", "b", "\u202ec"]
@@ -46,7 +47,8 @@ def test_a_program_reads_and_acknowledges(headwater: Headwater, origin: Origin) 
 def test_for_people(headwater: Headwater) -> None:
     assert "headwater cursor create NAME" in headwater.ok("cursor", "list")
     assert "headwater cursor read mine" in headwater.ok("cursor", "create", "mine", "--search", "rain")
-    assert "search=rain" in headwater.ok("cursor", "list")
+    listed = headwater.ok("cursor", "list")
+    assert "search: rain" in listed and not re.search(r"[{}()\[\]']", listed), "words, not a record"
     assert "Nothing new" in headwater.ok("cursor", "read", "mine")
     assert headwater.ok("cursor", "remove", "mine") == "removed the cursor mine\n"
     assert "there is no cursor mine" in headwater.refused("cursor", "read", "mine")
@@ -59,8 +61,8 @@ def test_a_digest_tells_what_is_new_once(headwater: Headwater, origin: Origin) -
     origin.route("/feed", body=feed("a &lt;b&gt;", "c"))
     headwater.ok("cursor", "create", "weekly")
     headwater.ok("source", "add", origin.url("/feed"))
-    text = headwater.ok("digest", "weekly", "--title", "This week")
+    text = headwater.ok("cursor", "digest", "weekly", "--title", "This week")
     assert text.startswith("# This week\n\n## One\n\n- ")
-    assert headwater.json("digest", "weekly", "--ack")["count"] == 2
-    assert headwater.ok("digest", "weekly") == "Nothing new for this cursor.\n"
-    assert "there is no cursor nobody" in headwater.refused("digest", "nobody")
+    assert headwater.json("cursor", "digest", "weekly", "--ack")["count"] == 2
+    assert headwater.ok("cursor", "digest", "weekly") == "", "for cron would mail it"
+    assert "there is no cursor nobody" in headwater.refused("cursor", "digest", "nobody")

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from headwater.store.database import Store
-from headwater.store.migrate import upgrade
-from headwater.store.queue import claim_sources
-from headwater.store.sources import add_source
-from headwater.store.tables import metadata, sources
+from headwater.store.collecting.queue import claim_sources
+from headwater.store.collecting.sources import add_source
+from headwater.store.core.database import Store
+from headwater.store.core.migrate import upgrade
+from headwater.store.core.tables import metadata, sources
 from tests.command import Headwater
+from tests.databases import copy_sqlite
 from tests.origin import Origin
 from tests.rows import fill
 
@@ -76,6 +77,21 @@ def test_a_lease_without_end_is_found(store: Store, tmp_path: Path) -> None:
     _, found = checks(Headwater(tmp_path, store.url.render_as_string(hide_password=False)))
     assert states(found, "collecting") == {"warning"}, found["collecting"]
     assert found["collecting"][0]["message"].startswith("1 source is leased for days")
+
+
+def test_doctor_finds_a_dropped_table_and_repairs_it(tmp_path: Path, sqlite_template: Path) -> None:
+    headwater = Headwater(tmp_path, copy_sqlite(sqlite_template, tmp_path / "damaged.db"))
+    with Store(headwater.environment["HEADWATER_DATABASE_URL"]) as store, store.writing() as connection:
+        connection.exec_driver_sql("DROP TABLE source_stats")
+        connection.exec_driver_sql("DROP INDEX ix_items_item_at")
+    code, found = checks(headwater)
+    assert code == 1
+    assert [(each["state"], each["message"]) for each in found["schema"]] == [
+        ("wrong", "the table source_stats is missing"),
+        ("wrong", "the index ix_items_item_at is missing, or has other columns"),
+    ]
+    assert "headwater doctor --repair" in found["schema"][0]["advice"]
+    assert "Nothing is wrong." in headwater.ok("doctor", "--repair")
 
 
 def test_a_database_that_is_away(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from headwater.formats.opml import read_opml
+from headwater.store.collecting.sources import add_source
+from headwater.store.core.database import Store
 from tests.command import Headwater
 from tests.origin import Origin
 
@@ -55,20 +57,37 @@ def test_parse_says_what_is_wrong(headwater: Headwater, tmp_path: Path) -> None:
 
 
 def test_discover(headwater: Headwater, origin: Origin) -> None:
-    page = '<link rel="alternate" type="application/atom+xml" title="All" href="/atom">'
+    page = (
+        '<link rel="alternate" type="application/atom+xml" title="Dead" href="/dead">'
+        '<link rel="alternate" type="application/feed+json" title="All" href="/json">'
+        '<link rel="alternate" type="application/rss+xml" href="/hub">'
+    )
     origin.route("/page", body=page, content_type="text/html")
     origin.route("/bare", body="<p>nothing here</p>", content_type="text/html")
     origin.route("/rss.xml", body=FEED)
-    assert headwater.json("discover", origin.url("/page")) == [
-        {"url": origin.url("/atom"), "title": "All", "how": "link", "checked": False}
-    ]
+    origin.route("/@jane.rss", body=FEED)
+    origin.route(
+        "/json", body='{"version":"https://jsonfeed.org/version/1.1","title":"Own","items":[{"id":"1"}]}'
+    )
+    origin.route("/hub", body=FEED, headers={"Link": "<https://hub.example/>; rel=hub"})
+    headwater.ok("source", "add", origin.url("/json"))
+    first, second, dead = headwater.json("discover", origin.url("/page"))
+    assert (first["url"], first["title"], first["items"]) == (origin.url("/json"), "Own", 1)
+    assert first["source_id"] is not None
+    assert (second["url"], second["hub"], second["source_id"]) == (
+        origin.url("/hub"),
+        "https://hub.example/",
+        None,
+    )
+    assert (dead["title"], dead["items"]) == ("Dead", None)
+    assert "404" in dead["problem"]
     (guessed,) = headwater.json("discover", origin.url("/bare"))
     assert (guessed["url"], guessed["how"], guessed["title"]) == (origin.url("/rss.xml"), "guess", "One")
     (itself,) = headwater.json("discover", origin.url("/rss.xml"))
     assert (itself["how"], itself["checked"]) == (None, True)
-    before = len(origin.requests)
-    assert "releases.atom" in headwater.ok("discover", "github.com/python/cpython")
-    assert len(origin.requests) == before, "a rule needs no request"
+    (ruled,) = headwater.json("discover", origin.url("/@jane"))
+    assert (ruled["url"], ruled["how"]) == (origin.url("/@jane.rss"), "rule")
+    assert origin.received("/@jane") == [], "a rule needs no page"
 
 
 def test_discover_gives_up_politely(headwater: Headwater, origin: Origin) -> None:
@@ -82,7 +101,7 @@ def test_import_reports_every_entry_and_export_keeps_folders(
 ) -> None:
     base = origin.url("").rstrip("/")
     (tmp_path / "list.opml").write_text(OPML.format(base=base))
-    report = {entry["title"]: entry for entry in headwater.json("import", "list.opml")}
+    report = {entry["title"]: entry for entry in headwater.json("import", "list.opml")["entries"]}
     assert {title: entry["outcome"] for title, entry in report.items()} == {
         "One": "added",
         "A map": "added",
@@ -113,10 +132,23 @@ def test_import_refuses_what_is_no_list(headwater: Headwater, tmp_path: Path) ->
     (tmp_path / "feed.xml").write_bytes(FEED)
     assert "not an OPML file" in headwater.refused("import", "feed.xml")
     (tmp_path / "empty").write_bytes(b"")
-    assert headwater.refused("import", "empty") == "empty: This is not an OPML file."
+    assert headwater.refused("import", "empty") == "empty: This file is empty."
+    (tmp_path / "letter").write_text("Dear reader,\n\nthis is not a list.\n")
+    assert "neither a list of addresses" in headwater.refused("import", "letter")
     assert "cannot write" in headwater.refused("export", "no/such/place.opml")
     (tmp_path / "taken").mkdir()
     assert "cannot write taken" in headwater.refused("export", "taken")
     assert "cannot write ." in headwater.refused("export", ".")
     assert not (tmp_path / "taken.part").exists(), "nothing is left behind"
     assert json.loads(headwater.ok("source", "list", "--json")) == []
+
+
+def test_export_writes_tokens_only_when_asked(headwater: Headwater, tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path / 'headwater.db'}") as store, store.writing() as connection:
+        url = "https://one.example/feed?token=S3CRET"
+        add_source(connection, name="one", type="rss.feed", url=url, now=0.0)
+    headwater.environment["HEADWATER_DATABASE_URL"] = f"sqlite:///{tmp_path / 'headwater.db'}"
+    code, out, err = headwater.run("export")
+    assert (code, "S3CRET" in out, "token=***" in out) == (0, False, True)
+    assert "1 address holds a secret" in err and "--with-secrets" in err
+    assert "S3CRET" in headwater.ok("export", "--with-secrets")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from headwater.store.database import Store
-from headwater.store.starting import RunQuery, list_runs
+from headwater.store.core.database import Store
+from headwater.store.pipelines.starting import RunQuery, list_runs
 from tests.command import Headwater
 from tests.origin import Origin
 from tests.pipeline.making import step
@@ -60,7 +60,9 @@ def test_from_a_file_to_completed_runs(headwater: Headwater, tmp_path: Path, ori
 
     origin.route("/feed", body=FEED)
     headwater.ok("source", "add", origin.url("/feed"), "--no-check")
-    headwater.ok("pipeline", "attach", "Notes", "1")
+    told = headwater.ok("pipeline", "attach", "Notes", "1", "--folder", "News", "--everything")
+    assert told.startswith("Notes runs for new items of: source ")
+    assert told.endswith(", folder News, everything\n")
     headwater.ok("collect")
     assert [run["status"] for run in headwater.json("runs", "list")] == ["pending", "pending"]
 
@@ -71,7 +73,7 @@ def test_from_a_file_to_completed_runs(headwater: Headwater, tmp_path: Path, ori
         worker.send_signal(signal.SIGTERM)
         out, err = worker.communicate(timeout=40)
     assert (worker.returncode, err) == (0, "this is no answer\n" * 2)
-    assert out == "4 steps: 2 runs completed, 0 failed, 0 skipped\n"
+    assert out == "4 steps: 2 runs completed, 0 failed, 0 filtered out\n"
     assert {item["status"] for item in headwater.json("items")} == {"ANALYZED"}
     run = headwater.json("runs", "show", "1")
     assert run["steps"][1]["output_data"]["title"] in ("First", "Second")
@@ -83,7 +85,13 @@ def test_from_a_file_to_completed_runs(headwater: Headwater, tmp_path: Path, ori
     assert headwater.ok("runs", "cancel", str(forced)) == "cancelled 1 run\n"
     assert headwater.ok("runs", "rerun", "1", "--from", "2") == "1 run begins again at step 2\n"
     assert headwater.json("runs", "rerun", "--status", "completed") == {"runs": [2], "refused": []}
-    assert headwater.ok("pipeline", "detach", "1") == "1 source has no template now\n"
+    kept = headwater.json("pipeline", "detach", "Notes", "1", "--everything")["attachments"]
+    assert kept == [{"scope": "folder", "value": "News"}]
+    assert (
+        headwater.ok("pipeline", "detach", "Notes", "--folder", "News")
+        == "Notes is attached to nothing now\n"
+    )
+    assert headwater.ok("pipeline", "order", "Notes") == "Notes\n"
     assert headwater.ok("pipeline", "remove", "Notes") == "removed template 1: Notes\n"
     assert headwater.json("runs", "show", "1")["template_name"] is None
 
@@ -140,6 +148,8 @@ def test_every_mistake_is_one_clear_line(headwater: Headwater, tmp_path: Path) -
         (("pipeline", "add", "Notes.json"), "template 1 has the name Notes already"),
         (("pipeline", "show", "x"), "there is no template x"),
         (("pipeline", "attach", "Notes", "9"), "there is no source 9"),
+        (("pipeline", "attach", "Notes"), "name sources, or use --folder"),
+        (("pipeline", "detach", "Notes", "--tag", "x"), "Notes is not attached to that"),
         (("runs", "show", "9"), "there is no run 9"),
         (("runs", "retry"), "say which runs: "),
         (("runs", "start", "Notes"), "say for which items: "),
@@ -147,6 +157,25 @@ def test_every_mistake_is_one_clear_line(headwater: Headwater, tmp_path: Path) -
         (("worker", "--steps", "nothing"), "there is no step type nothing; there are "),
     ):
         assert headwater.refused(*arguments).startswith(message)
+
+
+def test_validate_and_add_agree_on_names_outlets_and_lists(headwater: Headwater, tmp_path: Path) -> None:
+    steps = [{"step_type": "note_test"}]
+    (tmp_path / "mine.json").write_text(json.dumps(steps))
+    (tmp_path / "away.json").write_text(
+        json.dumps([{"step_type": "publish_content", "config": {"outlet": "no"}}])
+    )
+    assert headwater.ok("pipeline", "validate", "mine.json") == "mine is good: 1 step\n"
+    assert headwater.ok("pipeline", "add", "mine.json") == "added template 1: mine\n"
+    for file, message in (
+        ("mine.json", "template 1 has the name mine already"),
+        ("away.json", "a step publishes to the outlet no, but there is none"),
+    ):
+        assert headwater.refused("pipeline", "validate", file).startswith(message)
+        assert headwater.refused("pipeline", "add", file).startswith(message)
+    headwater.ok("pipeline", "validate", "mine.json", "--edit", "mine")
+    assert headwater.ok("pipeline", "edit", "mine", "mine.json") == "changed template 1: mine\n"
+    assert headwater.ok("pipeline", "add", "mine.json", "--name", "other") == "added template 2: other\n"
 
 
 def test_templates_come_as_toml_and_from_the_standard_input(tmp_path: Path, step_plugin: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.collect.test_engine import rss
 from tests.command import Headwater
-from tests.formats.test_scrape import page, trending
+from tests.formats.pages.test_scrape import page, trending
 from tests.origin import Answer, Origin
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from headwater.model import Item
-from headwater.store.database import Store
-from headwater.store.items import ItemChange, write_items
-from headwater.store.sources import add_source
+from headwater.store.collecting.sources import add_source
+from headwater.store.core.database import Store
+from headwater.store.reading.items import ItemChange, write_items
 from tests.command import Headwater
 from tests.histories import DAY, MONDAY
 from tests.origin import Origin
@@ -101,11 +101,11 @@ def test_explain_by_number_name_and_address(headwater: Headwater, origin: Origin
     url = origin.route("/feed", body=feed)
     headwater.ok("source", "add", url, HEADWATER_POLICY="interval")
     for name in ("1", "One", url):
-        assert headwater.ok("explain", name).startswith("One: fixed interval of 4 h; next visit ")
+        assert headwater.ok("explain", name).startswith("One (on time): fixed interval of 4 h; next visit ")
     explained = headwater.json("explain", "1")
     assert explained["reason"]["policy"] == "interval"
     assert time.strptime(explained["next_fetch_at"][:19], "%Y-%m-%dT%H:%M:%S")
     assert json.loads(headwater.ok("source", "show", "1", "--json"))["plan_reason"] == explained["reason"]
-    assert headwater.ok("explain", "1", HEADWATER_LANGUAGE="zh").startswith("One: 固定间隔")
+    assert headwater.ok("explain", "1", HEADWATER_LANGUAGE="zh").startswith("One（准时）：固定间隔 4 小时；")
     headwater.ok("source", "add", url + "?2", "--no-check", "--name", "Two")
     assert "first in line" in headwater.ok("explain", "Two")

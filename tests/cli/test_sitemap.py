@@ -87,3 +87,28 @@ def test_what_is_wrong_is_one_line(site: Site, tmp_path: Path) -> None:
         "sitemap-to-feed", site.origin.url("/broken.xml"), "-o", "x.xml"
     )
     assert not (tmp_path / "x.xml").exists()
+
+
+@pytest.mark.parametrize("place", ["address", "word"])
+def test_state_in_a_database_is_shared_by_machines(
+    site: Site, tmp_path: Path, database_url: str, place: str
+) -> None:
+    state = database_url if place == "address" else "database"
+    url, output = site.origin.url("/sitemap.xml"), str(tmp_path / "feed.xml")
+    one = Headwater(tmp_path, database_url)
+    assert len(one.json("sitemap-to-feed", url, "-o", output, "--state", state)["new_urls"]) == 10
+    (tmp_path / "other").mkdir()
+    other = Headwater(tmp_path / "other", database_url)
+    assert other.json("sitemap-to-feed", url, "-o", output, "--state", state)["new_urls"] == []
+    site.publish(new="2025-01-02", gone="2025-01-03")
+    site.origin.route("/gone", status=404)
+    _, out, err = other.run("sitemap-to-feed", url, "-o", output, "--state", state, "--json")
+    report = orjson.loads(out)
+    assert "there is nothing at this address" in err
+    assert report["new_urls"] == [site.origin.url("/new")]
+    assert len(report["failures"]) == 1
+    assert one.json("sitemap-to-feed", url, "-o", output, "--state", state)["new_urls"] == []
+    assert not list(tmp_path.rglob("rss_incremental.db"))
+    assert other.refused("sitemap", "restore", "--state", state).startswith(
+        "a state in a database has no backups"
+    )

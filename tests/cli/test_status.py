@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.store.database import Store
-from headwater.store.outages import mark_outage
+from headwater.store.collecting.outages import mark_outage
+from headwater.store.core.database import Store
 from tests.command import Headwater
 from tests.origin import Answer, Origin
 
@@ -55,7 +55,13 @@ def test_status_before_and_after_a_collection(
     with Store.open(database_url) as store, store.writing() as connection:
         mark_outage(connection, "here", time.time() - 600, time.time())
     told = headwater.ok("status")
-    for words in ("Our network is down", "on here, since 10 min", "2 (2 active)", "server_error 1", "50.0 %"):
+    for words in (
+        "Our network is down",
+        "on here, since 10 min",
+        "2 (1 on time, 1 failing)",
+        "1 server error",
+        "50.0 %",
+    ):
         assert words in told
 
 
@@ -73,7 +79,7 @@ def test_refresh_puts_sources_first_in_line(headwater: Headwater, origin: Origin
     headwater.ok("source", "pause", ids[0])
     assert "3 sources" not in headwater.ok("refresh", "--all")
     assert headwater.json("collect")["visits"] == 2
-    assert "is switched off; `headwater source resume" in headwater.refused("refresh", ids[0])
+    assert "is paused; resume it with: headwater source resume" in headwater.refused("refresh", ids[0])
     assert "there is no source 99" in headwater.refused("refresh", ids[1], "99")
     assert headwater.json("collect")["visits"] == 0, "a command with a mistake does nothing"
 
@@ -93,7 +99,7 @@ def test_a_dry_run_says_what_is_due_and_why_and_makes_no_request(
     time.sleep(1.0)
     seen = len(origin.requests)
     new, planned = headwater.json("collect", "--dry-run")
-    assert new["why"] == "it has not been visited yet and is first in line"
+    assert new["why"] == "not visited yet; first in line"
     assert planned["why"].startswith("fixed interval of ")
     assert "fixed interval" in headwater.ok("collect", "--dry-run")
     assert len(origin.requests) == seen
@@ -198,8 +204,8 @@ def test_watching_on_a_terminal_leaves_it_as_it_was(alone: Headwater) -> None:
 
 
 def started(headwater: Headwater, origin: Origin, **environment: str) -> subprocess.Popen[str]:
-    """A loop in the middle of a visit that does not end by itself."""
-    origin.route("/slow", Answer(FEED.encode(), fault="drip", drip_seconds=1.0))
+    """A loop in the middle of a visit that does not end by itself: just fast enough not to be given up."""
+    origin.route("/slow", Answer(FEED.encode().ljust(100_000), fault="drip", drip_seconds=0.005))
     headwater.ok("source", "add", origin.url("/slow"), "--no-check")
     process = headwater.start("collect", "--loop", **environment)
     deadline = time.monotonic() + 30

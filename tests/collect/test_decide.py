@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.collect.decide import Decision, candidates, decide, item_time, likenesses_of_strangers
+from headwater.collect.decide import Decision, candidates, decide, fallback_ids, item_time
 from headwater.model import Item
-from headwater.store.items import Known
+from headwater.store.reading.items import Known
 from tests.clock import NOON
 
 POST = Item("guid-1", "http://one.example/post/1", "A title", content="<p>text</p>", published_at=NOON - 500)
@@ -28,7 +28,7 @@ class Memory:
     def visit(self, items: list[Item], now: float = NOON) -> Decision:
         found = candidates(tuple(items), now)
         looked_up = self.of([candidate.id_key for candidate in found])
-        looked_up |= self.of(likenesses_of_strangers(found, looked_up))
+        looked_up |= self.of(fallback_ids(found, looked_up))
         decision = decide(found, looked_up, now=now, has_history=bool(self.known))
         assert decision == decide(found, self.known, now=now, has_history=bool(self.known))
         for change in decision.changes:
@@ -205,10 +205,29 @@ def test_likenesses_are_looked_up_of_those_whose_ids_are_unknown() -> None:
     found = candidates(
         (POST, replace(POST, external_id="long", content=TEXT), Item("undated", title="x")), NOON
     )
-    assert likenesses_of_strangers(found, {found[0].id_key}) == [*found[1].likenesses]
+    assert fallback_ids(found, {found[0].id_key}) == [*found[1].likenesses]
     assert len(found[1].likenesses) == 2
     assert not found[2].likenesses, "an undated item with no text has no likeness"
 
 
 def test_lone_surrogates_do_not_break_identity() -> None:
     assert kinds(after([], [Item("\ud800", title="\udfff")])) == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        (None, {"transcripts": [{"url": "https://e.org/t.vtt"}]}, True),
+        ({"chapters": [{"start": "0", "title": "a"}]}, {"chapters": [{"start": "0", "title": "b"}]}, True),
+        (None, {"value": [{"type": "lightning"}]}, False),
+        ({"value": [{"type": "lightning"}]}, {"value": [{"type": "other"}]}, False),
+        ({"extensions": {"urn:x": {"hits": ["1"]}}}, {"extensions": {"urn:x": {"hits": ["2"]}}}, False),
+    ],
+)
+def test_item_is_changed_only_where_a_reader_sees_it(
+    before: dict[str, object] | None, after: dict[str, object], changed: bool
+) -> None:
+    (old,) = candidates((Item("1", title="x", extras=before),), NOON)
+    (new,) = candidates((Item("1", title="x", extras=after),), NOON)
+    assert (old.content_hash != new.content_hash) == changed
+    assert old.likenesses == new.likenesses

@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, select
 
-from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.collect.engine import HELD_SECONDS, Engine
 from headwater.config import Settings, load_settings
 from headwater.errors import StoreError
 from headwater.model import Source
 from headwater.smart_scheduler import get_source_stats
-from headwater.store.clock import measured_clock
-from headwater.store.database import Store
-from headwater.store.items import list_items
-from headwater.store.outages import Outage, read_outages
-from headwater.store.queue import claim_sources, count_due
-from headwater.store.settings import set_setting
-from headwater.store.sources import get_source, list_sources, request_refresh
-from headwater.store.tables import collection_records, sources
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.collecting.outages import Outage, read_outages
+from headwater.store.collecting.queue import claim_sources, count_due
+from headwater.store.collecting.sources import get_source, list_sources, request_refresh, set_schedule_enabled
+from headwater.store.core.clock import measured_clock
+from headwater.store.core.database import Store
+from headwater.store.core.settings import set_setting
+from headwater.store.core.tables import collection_records, sources
+from headwater.store.reading.items import list_items
 from tests.clock import FakeClock
 from tests.databases import empty_tables
 from tests.leases import leases
@@ -90,6 +90,36 @@ async def test_a_visit_stores_items_plan_validators_and_record(
     with store.reading() as connection:
         (record,) = connection.execute(select(collection_records)).all()
     assert (record.status, record.items_found, record.items_new, record.http_status) == ("new", 2, 2, 200)
+
+
+async def test_collect_all_visits_every_source_once_that_is_not_paused(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.collect.engine.IDS_AT_ONCE", 3)
+    origin.otherwise(rss(1))
+    made = [add(store, origin.url(f"/{number}"), clock) for number in range(8)]
+    with store.writing() as connection:
+        set_schedule_enabled(connection, made[4].id, False, clock())
+    for _ in range(2):  # also when nothing is due
+        async with Engine(store, settings, clock=clock) as engine:
+            assert await engine.collect_all()
+        assert engine.tally.visits == 7
+    assert len(origin.requests) == 14
+
+
+async def test_visit_to_damaged_feed_stores_repairs_until_it_is_mended(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/feed", body=rss(1, 2).replace(b"</title><guid>", b"<guid>", 1))
+    source = add(store, origin.url("/feed"), clock)
+    await collect(store, settings, clock)
+    assert titles(store) == ["Post 2", "Post 1"]
+    (repair,) = reread(store, source).metadata.repairs or ()
+    assert (repair.kind, repair.line) == ("ill_formed", 1)
+    origin.route("/feed", body=rss(1, 2, 3))
+    clock.advance(86_400.0)
+    await collect(store, settings, clock)
+    assert reread(store, source).metadata.repairs is None
 
 
 async def test_a_visit_updates_what_the_feed_says_of_itself_and_keeps_what_it_does_not_say(
@@ -565,7 +595,7 @@ async def test_when_the_database_is_gone_the_engine_says_so_and_ends(
     origin.otherwise(Answer(body=rss(1)))
     for number in range(20):
         add(store, origin.url(f"/{number}"), clock)
-    monkeypatch.setattr("headwater.collect.settler.settle", fail)
+    monkeypatch.setattr("headwater.collect.settler.settle_batch", fail)
     async with Engine(store, replace(settings, collector_concurrency=4), clock=clock) as engine:
         with pytest.raises(StoreError, match="a test"):
             async with asyncio.timeout(10):
@@ -762,3 +792,41 @@ async def test_a_start_after_a_long_stop_stampedes_no_host_and_spreads_what_come
     assert 1 <= most <= 2, "its host gets no more at once than on any other day"
     planned = sorted((source.next_fetch_at or 0) - clock() for source in list_all(store))
     assert planned[-1] - planned[0] > 60, "what was visited together is not due together again"
+
+
+async def test_failed_visit_records_the_requests_and_bytes_it_has_cost(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    origin.route("/moved", status=302, location=origin.url("/broken"))
+    origin.route("/broken", status=500, body=b"x" * 3000)
+    origin.route("/page", body=b"<p>" + b"no feed " * 500)
+    for url in (origin.url("/moved"), origin.url("/page"), "http://127.0.0.1:1/nobody"):
+        add(store, url, clock)
+    await collect(store, settings, clock)
+    with store.reading() as connection:
+        record = collection_records.c
+        columns = (record.source_id, record.status, record.requests, record.bytes_received)
+        rows = connection.execute(select(*columns).order_by(record.source_id)).all()
+    assert [(row.status, row.requests) for row in rows] == [("failed", 2), ("failed", 1), ("failed", 0)]
+    assert rows[1].bytes_received > 4000
+    assert rows[0].bytes_received > 100 and rows[2].bytes_received == 0
+
+
+async def test_source_planned_sooner_than_the_tick_is_visited_in_time(
+    store: Store, settings: Settings, origin: Origin
+) -> None:
+    """Its visit was under way when the loop looked at what comes next."""
+    settings = replace(settings, collector_tick=3600.0)
+    add(
+        store,
+        origin.route("/feed", Answer(rss(1), delay=0.3)),
+        FakeClock(time.time()),
+        fetch_interval_minutes=0.01,
+    )
+    async with Engine(store, settings) as engine:
+        running = asyncio.create_task(engine.run())
+        async with asyncio.timeout(30):
+            while engine.tally.visits < 3:
+                await asyncio.sleep(0.05)
+        engine.stop()
+        assert await running

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from headwater.collect.outage import Weather
+from headwater.collect.outage import OutageDetector
 from headwater.collect.planning import Planner
 from headwater.errors import FailureKind, FetchError
 from headwater.model import Hints, Observation, Source, SourceStats
 from headwater.schedule.adaptive import AdaptivePolicy
+from headwater.schedule.cadence import unpack_stats
 from headwater.schedule.compose import Limits
 from tests.clock import NOON
 
@@ -51,7 +52,7 @@ def test_the_interval_is_the_types_or_the_sources_own() -> None:
         ({"policy": "cadence"}, "cadence"),
         ({"policy": "interval"}, "interval"),
         ({"config": {"fetch_interval_minutes": 5}}, "interval"),
-        ({"config": {"fetch_interval_minutes": 5}, "fetch_count": 10, "hit_count": 1}, "adaptive"),
+        ({"config": {"fetch_interval_minutes": 5}, "fetch_count": 10, "hit_count": 1}, "interval"),
         ({"config": {"fetch_interval_minutes": 5}, "fetch_count": 99, "hit_count": 0}, "interval"),
         (
             {
@@ -64,9 +65,7 @@ def test_the_interval_is_the_types_or_the_sources_own() -> None:
         ),
     ],
 )
-def test_an_interval_set_by_hand_holds_until_there_is_history_unless_it_is_pinned(
-    given: dict[str, Any], expected: str
-) -> None:
+def test_own_interval_holds_however_long_the_history_is(given: dict[str, Any], expected: str) -> None:
     assert planner("adaptive").policy_of(source(**given)).name == expected
 
 
@@ -125,19 +124,19 @@ def test_our_own_outage_moves_nobodys_count() -> None:
 
 
 def test_most_hosts_failing_at_once_is_our_own_outage() -> None:
-    weather = Weather()
+    outages = OutageDetector()
     for number in range(4):
-        weather.record(f"h{number}", NOON, FailureKind.CONNECT)
-    assert not weather.is_ours(NOON), "four hosts prove nothing"
-    weather.record("h4", NOON, FailureKind.DNS)
-    assert weather.is_ours(NOON)
+        outages.record(f"h{number}", NOON, FailureKind.CONNECT)
+    assert not outages.is_ours(NOON), "four hosts prove nothing"
+    outages.record("h4", NOON, FailureKind.DNS)
+    assert outages.is_ours(NOON)
     for number in range(10, 16):
-        weather.record(f"h{number}", NOON, None)
-    assert not weather.is_ours(NOON), "most others answer"
+        outages.record(f"h{number}", NOON, None)
+    assert not outages.is_ours(NOON), "most others answer"
     for number in range(10, 16):
-        weather.record(f"h{number}", NOON, FailureKind.SERVER_ERROR)
-    assert not weather.is_ours(NOON), "a host that answers with an error can be reached"
-    assert not weather.is_ours(NOON + 3600)
+        outages.record(f"h{number}", NOON, FailureKind.SERVER_ERROR)
+    assert not outages.is_ours(NOON), "a host that answers with an error can be reached"
+    assert not outages.is_ours(NOON + 3600)
 
 
 def test_a_policy_that_breaks_down_is_stood_in_for(
@@ -189,3 +188,90 @@ def test_cadence_plans_by_the_documents_table() -> None:
     after = made.after_success(source(), seen(item_times=times, items_found=5))
     assert after.plan_reason["cadence"] == "P2"
     assert 300 <= wait(after) <= 2 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("target", "delays", "late"),
+    [
+        (None, [3 * HOUR], False),  # within the fixed interval
+        (None, [5 * HOUR], True),
+        (600.0, [900.0], True),
+        (600.0, [100.0, 900.0], False),  # on average
+        (600.0, [30 * HOUR], False),  # out before the last visit: its publisher was late
+    ],
+)
+def test_source_is_late_when_items_are_found_after_its_target(
+    target: float | None, delays: list[float], late: bool
+) -> None:
+    before = source(last_fetched_at=NOON - 24 * HOUR)
+    times = tuple(NOON - delay for delay in delays)
+    after = planner(target_seconds=target).after_success(before, seen(item_times=times))
+    assert after.is_late is late
+    nothing_new = planner(target_seconds=target).after_success(after, seen(NOON + 60))
+    assert nothing_new.is_late is late, "without new items it is as it was"
+
+
+def test_failing_since_is_the_first_failure_and_ends_with_a_success() -> None:
+    first = planner().after_failure(source(last_fetched_at=NOON - 60), failure(), NOON)
+    assert first.failing_since_at == NOON
+    second = planner().after_failure(first, failure(), NOON + 900)
+    assert second.failing_since_at == NOON
+    assert planner().after_success(second, seen(NOON + 1800)).failing_since_at is None
+
+
+def test_source_that_never_answered_is_planned_by_its_fixed_interval() -> None:
+    refused = planner("adaptive").after_failure(source(), failure(FailureKind.UNAUTHORIZED), NOON)
+    assert (wait(refused), refused.plan_reason["policy"]) == (4 * HOUR, "interval")
+    skipped = planner("adaptive").after_success(source(), Observation(NOON, "skipped"))
+    assert (wait(skipped), skipped.plan_reason["policy"]) == (4 * HOUR, "interval")
+
+
+def test_refused_credentials_wait_for_the_fixed_interval_whatever_was_learnt() -> None:
+    times = tuple(NOON - HOUR * number for number in range(40))
+    known = planner("adaptive").after_success(
+        source(), seen(item_times=times, first=True), last_entry_at=NOON, last_fetched_at=NOON
+    )
+    refused = planner("adaptive").after_failure(known, failure(FailureKind.UNAUTHORIZED), NOON)
+    assert wait(refused) == 4 * HOUR
+    assert refused.policy_state is not None, "what was learnt is kept"
+
+
+def test_cadence_has_one_state_whatever_fails() -> None:
+    """The table of statistics shows what plans are made of, over 400 visits of which some fail."""
+    cadence, rng = planner("cadence"), Random(7)
+    current = source()
+    at = NOON
+    for number in range(400):
+        at += 900 + 7200 * rng.random()
+        if rng.random() < 0.15:
+            current = cadence.after_failure(current, failure(), at)
+            current = replace(current, fetch_error_count=current.fetch_error_count + 1)
+        elif rng.random() < 0.05:
+            current = cadence.after_success(current, Observation(at, "skipped"))
+        else:
+            new = tuple(at - 600 * rng.random() for _ in range(rng.choice((0, 0, 1, 3))))
+            current = cadence.after_success(
+                current, seen(at, item_times=new, first=number == 0), last_fetched_at=at, last_entry_at=at
+            )
+        unpacked = unpack_stats(current.policy_state)
+        assert unpacked is not None and current.stats is not None
+        for name in (
+            "frequency_type",
+            "cadence",
+            "avg_publish_hour",
+            "last_article_at",
+            "check_count",
+            "hit_count",
+        ):
+            assert getattr(unpacked[0], name) == getattr(current.stats, name), (number, name)
+    assert current.stats is not None and current.stats.check_count == 400
+
+
+def test_cadence_keeps_its_counts_when_its_state_is_lost() -> None:
+    stats = SourceStats(check_count=41, hit_count=9)
+    lost = source(last_fetched_at=NOON - HOUR, stats=stats, policy_state=b"damaged")
+    history = tuple(NOON - HOUR * number for number in range(2, 20))
+    after = planner("cadence").after_success(lost, seen(), history)
+    unpacked = unpack_stats(after.policy_state)
+    assert unpacked is not None and (unpacked[0].check_count, unpacked[0].hit_count) == (42, 9)
+    assert after.stats is not None and after.stats.check_count == 42

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
+from headwater.collect.context import read_planner
 from headwater.collect.engine import Engine
 from headwater.collect.push import (
     ALGORITHMS,
@@ -24,21 +25,27 @@ from headwater.collect.push import (
     is_signed,
     take_push,
 )
-from headwater.collect.surroundings import make_fetcher, read_planner
 from headwater.collect.trust import CHECK_SECONDS, GRACE_SECONDS, MOST_MISSES, is_trusted
 from headwater.collectors.feed import hub_of
 from headwater.config import Settings
-from headwater.fetch.message import Response
-from headwater.formats.feed import parse
+from headwater.errors import FailureKind, FetchError
+from headwater.fetch.client import Fetcher, make_fetcher
+from headwater.fetch.message import Request, Response
+from headwater.formats.feeds.parse import parse
 from headwater.formats.links import read_link_header
 from headwater.model import Hub as NamedHub
 from headwater.model import Plan, Source, Validators
 from headwater.schedule.explain import explain_plan
-from headwater.store.database import Store
-from headwater.store.push import Subscription, push_totals, read_subscription
-from headwater.store.queue import claim_sources
-from headwater.store.sources import remove_source, set_schedule_enabled
-from headwater.store.tables import collection_records
+from headwater.store.collecting.push import (
+    Subscription,
+    change_subscription,
+    push_totals,
+    read_subscription,
+)
+from headwater.store.collecting.queue import claim_sources
+from headwater.store.collecting.sources import change_source, remove_source, set_schedule_enabled
+from headwater.store.core.database import Store
+from headwater.store.core.tables import collection_records
 from headwater.web.app import create_app
 from headwater.web.server import address_of, listen, serve_app
 from tests.clock import FakeClock
@@ -379,6 +386,38 @@ async def test_a_source_that_is_removed_or_paused_is_unsubscribed(pushed: Pushed
     assert titles(pushed.store) == ["Post 1"]
 
 
+@pytest.mark.parametrize("is_unsubscribed", [True, False])
+async def test_resumed_source_is_visited_at_once_and_subscribed_again(
+    pushed: Pushed, is_unsubscribed: bool
+) -> None:
+    """Though its document is the same: what it says of its hub is read again."""
+    await pushed.subscribe()
+    assert pushed.wait == CHECK_SECONDS
+    with pushed.store.writing() as connection:
+        pause_source(connection, pushed.source.id, pushed.clock())
+    if is_unsubscribed:
+        await pushed.act()
+        assert pushed.confirm("unsubscribe")
+    pushed.clock.advance(60)
+    with pushed.store.writing() as connection:
+        set_schedule_enabled(connection, pushed.source.id, True, pushed.clock())
+    assert pushed.is_due()
+    await pushed.visit()
+    await pushed.act()
+    assert pushed.hub.asked[-1]["hub.mode"] == "subscribe"
+    assert pushed.confirm()
+
+
+async def test_edited_source_is_visited_at_once_when_it_was_pushed(pushed: Pushed) -> None:
+    await pushed.subscribe()
+    with pushed.store.writing() as connection:
+        change_source(connection, pushed.source.id, pushed.clock(), folder="News")
+    assert not pushed.is_due(), "a folder has nothing to do with it"
+    with pushed.store.writing() as connection:
+        change_source(connection, pushed.source.id, pushed.clock(), policy="interval")
+    assert pushed.is_due()
+
+
 async def test_a_hub_that_never_confirms_the_end_is_forgotten(pushed: Pushed) -> None:
     await pushed.subscribe()
     with pushed.store.writing() as connection:
@@ -445,6 +484,24 @@ async def test_the_guard_stands_before_hubs_too(pushed: Pushed) -> None:
     await pushed.act()
     assert pushed.hub.asked == []
     assert "not a public address" in (pushed.sure.last_error or "")
+
+
+async def test_secret_for_a_hub_named_with_http_is_sent_over_https_only(pushed: Pushed) -> None:
+    await pushed.visit()
+    sent: list[Request] = []
+
+    class Recorder(Fetcher):
+        async def post(self, request: Request) -> Response:
+            sent.append(request)
+            raise FetchError(FailureKind.CONNECT, "no connection")
+
+    for hub in ("http://hub.example/", "http://127.0.0.1:4/hub"):
+        with pushed.store.writing() as connection:
+            change_subscription(connection, pushed.source.id, hub=hub, act_at=pushed.clock())
+        recorder = Recorder(user_agent="test", allow=["127.0.0.1"])
+        await Subscriber(pushed.store, PUBLIC, recorder, pushed.clock).act()
+    assert [request.url for request in sent] == ["https://hub.example/", "http://127.0.0.1:4/hub"]
+    assert all(b"hub.secret=" in (request.body or b"") for request in sent)
 
 
 async def test_without_a_public_address_nothing_is_subscribed_and_polling_comes_back(pushed: Pushed) -> None:

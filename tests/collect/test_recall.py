@@ -10,9 +10,9 @@ from headwater.collect.decide import Candidate, candidates
 from headwater.collect.recall import READS_AT_ONCE, Recall
 from headwater.errors import StoreError
 from headwater.model import Item
-from headwater.store.database import Store
-from headwater.store.items import ItemChange, write_items
-from headwater.store.sources import add_source
+from headwater.store.collecting.sources import add_source
+from headwater.store.core.database import Store
+from headwater.store.reading.items import ItemChange, write_items
 from tests.clock import NOON
 
 

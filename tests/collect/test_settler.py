@@ -10,11 +10,11 @@ import pytest
 from headwater.collect.settler import Settler
 from headwater.errors import StoreError
 from headwater.model import Plan, Source
-from headwater.store import patience
-from headwater.store.database import Store
-from headwater.store.queue import Settlement, claim_due
+from headwater.store.collecting.queue import Settlement, claim_due
+from headwater.store.core import retry as patience
+from headwater.store.core.database import Store
 from tests.clock import NOON
-from tests.store.test_queue import done, make
+from tests.store.collecting.test_queue import done, make
 
 
 def away() -> StoreError:

@@ -1,12 +1,13 @@
 """A sitemap's memory is stored with its items or not at all: a visit that is never settled is made good by the next."""
 
-from headwater.collect.adding import add_and_visit, read_new_source
-from headwater.collect.surroundings import make_fetcher, read_surroundings
+from headwater.collect.context import read_visit_context
 from headwater.collect.visit import visit
 from headwater.config import load_settings
-from headwater.store.database import Store
-from headwater.store.listing import newest_items
-from headwater.store.queue import Settlement, claim_sources, settle
+from headwater.fetch.client import make_fetcher
+from headwater.sources.adding import add_and_visit, read_new_source
+from headwater.store.collecting.queue import Settlement, claim_sources, settle_batch
+from headwater.store.core.database import Store
+from headwater.store.reading.listing import newest_items
 from tests.origin import Answer, Origin
 
 
@@ -21,14 +22,14 @@ async def test_news_is_told_once_though_a_worker_dies_before_it_settles(store: S
         environment={"HEADWATER_ALLOW_HOSTS": "127.0.0.1", "HEADWATER_HOST_SPACING_SECONDS": "0"}
     )
     async with make_fetcher(settings) as fetcher:
-        world = await read_surroundings(store, settings, fetcher)
-        source = await add_and_visit(read_new_source(publish(20), "sitemap"), world)
+        context = await read_visit_context(store, settings, fetcher)
+        source = await add_and_visit(read_new_source(publish(20), "sitemap"), context)
 
         async def claimed_visit() -> Settlement:
             with store.writing() as connection:
-                now = world.clock()
+                now = context.clock()
                 (claimed,) = claim_sources(connection, [source.id], now=now, lease_until=now - 1)
-            return await visit(claimed, world)
+            return await visit(claimed, context)
 
         publish(22)
         lost = await claimed_visit()  # its worker dies here
@@ -40,7 +41,7 @@ async def test_news_is_told_once_though_a_worker_dies_before_it_settles(store: S
             ]
             assert not settlement.visit.overflow
         with store.writing() as connection:
-            settle(connection, [lost, kept])
+            settle_batch(connection, [lost, kept])
         again = await claimed_visit()
         assert (again.changes, again.visit.outcome) == ((), "unchanged")
     with store.reading() as connection:

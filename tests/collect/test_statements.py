@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import event
 
 from headwater.config import Settings
-from headwater.store.database import Store
-from headwater.store.sources import request_refresh
-from headwater.store.templates import attach_template
+from headwater.store.collecting.sources import request_refresh
+from headwater.store.core.database import Store
+from headwater.store.pipelines.attaching import attach
 from tests.clock import FakeClock
 from tests.collect.test_engine import add, collect, rss, settings
 from tests.origin import Origin
@@ -39,7 +39,7 @@ async def test_statements_come_in_few_lengths(
         origin.route(f"/{count}", body=rss(*range(count)))
         source = add(store, origin.url(f"/{count}"), clock)
         with store.writing() as connection:
-            attach_template(connection, [source.id], template.id)
+            attach(connection, template.id, "source", [source.id], 0.0)
         await collect(store, settings, clock)  # one by itself
         if count % 8 == 0:  # and more and more of them together
             with store.writing() as connection:

@@ -10,20 +10,16 @@ import pytest
 from sqlalchemy import func, select
 
 from headwater.collect import upkeep
-from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.collect.engine import Engine
 from headwater.collect.upkeep import Done, Upkeep
 from headwater.config import Settings, load_settings
 from headwater.model import Item
-from headwater.store.bulk import insert_rows
-from headwater.store.database import Store
-from headwater.store.hours import visits_since
-from headwater.store.items import ItemChange, write_items
-from headwater.store.queue import claim_due, claim_sources
-from headwater.store.retention import count_by_source, delete_idle_items, surplus_items
-from headwater.store.sources import add_source
-from headwater.store.starting import start_runs
-from headwater.store.tables import (
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.collecting.queue import claim_due, claim_sources
+from headwater.store.collecting.sources import add_source
+from headwater.store.core.bulk import insert_rows
+from headwater.store.core.database import Store
+from headwater.store.core.tables import (
     collection_hours,
     collection_records,
     item_versions,
@@ -31,6 +27,12 @@ from headwater.store.tables import (
     pipeline_executions,
     seen_ids,
 )
+from headwater.store.people.entries import EntryFilter, list_places
+from headwater.store.people.marks import set_read_later
+from headwater.store.pipelines.starting import start_runs
+from headwater.store.reading.items import ItemChange, write_items
+from headwater.store.reading.retention import count_by_source, delete_idle_items, surplus_items
+from headwater.store.reports.hours import visits_since
 from tests.clock import FakeClock
 from tests.collect.test_engine import collect, rss, titles
 from tests.origin import Answer, Origin
@@ -148,8 +150,8 @@ async def test_an_item_stays_while_a_pipeline_works_on_it(
         insert_rows(
             connection,
             pipeline_executions,
-            ("item_id", "item_version", "created_at"),
-            [(item_id, 1, clock())],
+            ("item_id", "item_version", "next_step_type", "created_at"),
+            [(item_id, 1, "filter_content", clock())],
         )
     clock.advance(3 * DAY)
     day = replace(settings, retention_days=1)
@@ -352,3 +354,26 @@ async def test_the_loop_does_it_beside_its_visits(
         engine.stop()
         assert await running is True
     assert engine.tally.items_new == 0
+
+
+async def test_upkeep_at_once_does_not_wait_for_its_hour(store: Store, clock: FakeClock) -> None:
+    settings = load_settings(environment={})
+    keeper = Upkeep(store, settings, clock, lambda: False)
+    assert await keeper.run_if_due() is not None
+    assert await keeper.run_if_due() is None
+    assert await keeper.run_if_due(at_once=True) is not None
+
+
+async def test_upkeep_ends_read_later_when_its_time_is_over(
+    store: Store, settings: Settings, clock: FakeClock
+) -> None:
+    source_id = add(store, "https://later.example/", clock)
+    change = ItemChange("new", Item("1", title="1"), b"1", b"1", (), b"hash", clock())
+    with store.writing() as connection:
+        write_items(connection, [(source_id, (change,), clock())])
+        set_read_later(connection, 1, [1], 7, clock())
+    for days, left in ((6, 1), (1, 0)):
+        clock.advance(days * DAY)
+        await keep_up(store, settings, clock)
+        with store.reading() as connection:
+            assert len(list_places(connection, 1, EntryFilter(read_later=True), limit=9)) == left

@@ -2,17 +2,17 @@
 
 import pytest
 
-from headwater.collect.adding import read_new_source
 from headwater.collectors.bilibili import KEY_SECONDS, BilibiliCollector, mix_key, read_memory, sign
 from headwater.errors import FailureKind, InputError
+from headwater.sources.adding import read_new_source
 from tests.clock import FakeClock
-from tests.collectors.errands import Errands, told
+from tests.collectors.visits import Visits, told
+from tests.fake_services import BASE_TIME, CAPTCHA, PAGE, Bilibili, as_json, as_page
 from tests.origin import Answer, Origin
-from tests.services import BASE_TIME, CAPTCHA, PAGE, Bilibili, as_json, as_page
 
 
-def errands(origin: Origin, site: Bilibili, clock: FakeClock, **config: object) -> Errands:
-    return Errands(
+def visits(origin: Origin, site: Bilibili, clock: FakeClock, **config: object) -> Visits:
+    return Visits(
         origin,
         "bilibili",
         "https://space.bilibili.com/1234/video",
@@ -41,20 +41,20 @@ def test_what_is_not_signed_is_not_sent() -> None:
 async def test_a_video_becomes_an_item(origin: Origin, clock: FakeClock) -> None:
     site = Bilibili(origin)
     site.add(1)
-    async with errands(origin, site, clock) as runs:
-        harvest = await runs.visit()
-    (video,) = harvest.items
+    async with visits(origin, site, clock) as runs:
+        result = await runs.visit()
+    (video,) = result.items
     assert (video.external_id, video.url) == ("BV1xx000001", "https://www.bilibili.com/video/BV1xx000001")
     assert (video.title, video.author, video.summary) == ("视频 1", "UP主", "第 1 期")
     assert (video.published_at, video.comments_count) == (BASE_TIME + 1.0, 12)
     assert video.image_url == "https://i0.hdslb.com/bfs/archive/1.jpg"
-    assert (harvest.metadata.title, harvest.metadata.site_url) == ("UP主", "https://space.bilibili.com/1234")
+    assert (result.metadata.title, result.metadata.site_url) == ("UP主", "https://space.bilibili.com/1234")
 
 
 async def test_the_keys_are_asked_for_once_a_day(origin: Origin, clock: FakeClock) -> None:
     site = Bilibili(origin)
     site.add(*range(1, 6))
-    async with errands(origin, site, clock) as runs:
+    async with visits(origin, site, clock) as runs:
         assert await runs.cost() == (5, 2)
         assert await runs.cost() == (0, 1)
         clock.advance(KEY_SECONDS + 1)
@@ -64,7 +64,7 @@ async def test_the_keys_are_asked_for_once_a_day(origin: Origin, clock: FakeCloc
 async def test_keys_that_changed_are_asked_for_anew(origin: Origin, clock: FakeClock) -> None:
     site = Bilibili(origin)
     site.add(1)
-    async with errands(origin, site, clock) as runs:
+    async with visits(origin, site, clock) as runs:
         await runs.visit()
         site.keys = (site.keys[1], site.keys[0])
         site.add(2)
@@ -75,7 +75,7 @@ async def test_keys_that_changed_are_asked_for_anew(origin: Origin, clock: FakeC
 async def test_pages_until_one_has_a_known_video(origin: Origin, clock: FakeClock) -> None:
     site = Bilibili(origin)
     site.add(*range(1, 71))
-    async with errands(origin, site, clock, limit=100) as runs:
+    async with visits(origin, site, clock, limit=100) as runs:
         assert await runs.cost() == (70, 4)
         site.add(*range(71, 106))
         assert await runs.cost() == (35, 2)
@@ -84,7 +84,7 @@ async def test_pages_until_one_has_a_known_video(origin: Origin, clock: FakeCloc
 async def test_a_limit_is_kept(origin: Origin, clock: FakeClock) -> None:
     site = Bilibili(origin)
     site.add(*range(1, 71))
-    async with errands(origin, site, clock, limit=10) as runs:
+    async with visits(origin, site, clock, limit=10) as runs:
         assert await runs.cost() == (10, 2)
 
 
@@ -140,7 +140,7 @@ async def test_bad_days(
 ) -> None:
     site = Bilibili(origin)
     site.add(1)
-    async with errands(origin, site, clock) as runs:
+    async with visits(origin, site, clock) as runs:
         await runs.visit()
         site.bad_day = answer
         error = await runs.failure()

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.collect.adding import read_new_source
 from headwater.collectors.hackernews import (
     LATEST_LOOK_SECONDS,
     MOST_LOOKS,
@@ -16,24 +15,25 @@ from headwater.collectors.hackernews import (
 )
 from headwater.errors import FailureKind, InputError
 from headwater.model import Item
+from headwater.sources.adding import read_new_source
 from tests.clock import FakeClock
-from tests.collectors.errands import Errands, told
+from tests.collectors.visits import Visits, told
+from tests.fake_services import BASE_TIME, CAPTCHA, PAGE, HackerNews, as_json, as_page
 from tests.origin import Answer, Origin
-from tests.services import BASE_TIME, CAPTCHA, PAGE, HackerNews, as_json, as_page
 
 
-def errands(origin: Origin, news: HackerNews, clock: FakeClock | None = None, **config: object) -> Errands:
+def visits(origin: Origin, news: HackerNews, clock: FakeClock | None = None, **config: object) -> Visits:
     collector = HackerNewsCollector(clock) if clock else HackerNewsCollector()
-    return Errands(origin, "hackernews", config={"base_url": news.url, **config}, collector=collector)
+    return Visits(origin, "hackernews", config={"base_url": news.url, **config}, collector=collector)
 
 
 async def test_a_story_becomes_an_item(origin: Origin) -> None:
     news = HackerNews(origin)
     news.add(1, url=None, text="<p>Ask")
     news.add(2)
-    async with errands(origin, news) as runs:
-        harvest = await runs.visit()
-    linked, asked = sorted(harvest.items, key=lambda item: item.external_id, reverse=True)
+    async with visits(origin, news) as runs:
+        result = await runs.visit()
+    linked, asked = sorted(result.items, key=lambda item: item.external_id, reverse=True)
     assert (linked.external_id, linked.title, linked.url) == (
         "2",
         "Story 2 & more",
@@ -47,26 +47,26 @@ async def test_a_story_becomes_an_item(origin: Origin) -> None:
     )
     assert linked.comments_url == "https://news.ycombinator.com/item?id=2"
     assert (asked.url, asked.content) == ("https://news.ycombinator.com/item?id=1", "<p>Ask")
-    assert harvest.metadata.title == "Hacker News: top"
+    assert result.metadata.title == "Hacker News: top"
 
 
 async def test_only_unseen_stories_are_asked_for(origin: Origin) -> None:
     news = HackerNews(origin)
     news.add(1, 2, 3)
-    async with errands(origin, news) as runs:
+    async with visits(origin, news) as runs:
         assert await runs.cost() == (3, 4)
         assert await runs.cost() == (0, 1), "the list alone, when nothing is new"
         news.add(4)
         assert await runs.cost() == (1, 2)
         news.lists["top"] = [4, 1, 3, 2]
-        harvest = await runs.visit()
-        assert (harvest.items, harvest.known_count, harvest.requests) == ((), 4, 1)
+        result = await runs.visit()
+        assert (result.items, result.known_count, result.requests) == ((), 4, 1)
 
 
 async def test_no_more_requests_at_once_or_in_a_visit_than_allowed(origin: Origin) -> None:
     news = HackerNews(origin)
     news.add(*range(1, 151))
-    async with errands(origin, news, limit=150) as runs:
+    async with visits(origin, news, limit=150) as runs:
         assert await runs.cost() == (MOST_LOOKS, MOST_LOOKS + 1)
         assert await runs.cost() == (50, 51), (
             "the rest comes with the next visit, though the list is the same"
@@ -81,10 +81,10 @@ async def test_what_has_too_few_points_is_looked_at_again_until_it_has_them(
     news = HackerNews(origin)
     news.add(1, score=200, time=clock() - 3600)
     news.add(2, score=50, time=clock() - 3600)
-    async with errands(origin, news, clock, min_score=100) as runs:
-        harvest = await runs.visit()
-        assert [item.external_id for item in harvest.items] == ["1"]
-        assert harvest.left_out_count == 1
+    async with visits(origin, news, clock, min_score=100) as runs:
+        result = await runs.visit()
+        assert [item.external_id for item in result.items] == ["1"]
+        assert result.left_out_count == 1
         clock.advance(60)
         assert await runs.cost() == (0, 1), "it cannot have them yet"
         news.stories[2]["score"] = 130
@@ -99,7 +99,7 @@ async def test_a_story_that_never_makes_it_costs_a_handful_of_requests(
 ) -> None:
     news = HackerNews(origin)
     news.add(7, score=2, time=clock() - 600)
-    async with errands(origin, news, clock, min_score=100) as runs:
+    async with visits(origin, news, clock, min_score=100) as runs:
         for _ in range(24):
             await runs.visit()
             clock.advance(3600)
@@ -116,7 +116,7 @@ async def test_dead_and_missing_stories_are_no_items(origin: Origin, clock: Fake
     news.add(1, dead=True, title=None)
     news.add(2)
     news.stories[2] = None  # on the list before the item is to be had
-    async with errands(origin, news, clock) as runs:
+    async with visits(origin, news, clock) as runs:
         assert await runs.cost() == (0, 3)
         news.stories[2] = news.story(2)
         clock.advance(SOONEST_LOOK_SECONDS + 1)
@@ -127,7 +127,7 @@ async def test_one_bad_story_costs_only_itself(origin: Origin) -> None:
     news = HackerNews(origin)
     news.add(1, 2, 3)
     news.bad_items[2] = Answer(status=500)
-    async with errands(origin, news) as runs:
+    async with visits(origin, news) as runs:
         assert await runs.cost() == (2, 4)
         del news.bad_items[2]
         assert await runs.cost() == (1, 2)
@@ -138,7 +138,7 @@ async def test_no_more_is_asked_once_it_is_too_much(origin: Origin) -> None:
     news.add(*range(1, 31))
     for number in range(1, 31):
         news.bad_items[number] = Answer(status=429, headers={"Retry-After": "120"})
-    async with errands(origin, news) as runs:
+    async with visits(origin, news) as runs:
         error = await runs.failure()
     assert told(error) == (FailureKind.RATE_LIMITED, 429)
     assert error.retry_after_seconds == 120
@@ -161,7 +161,7 @@ async def test_no_more_is_asked_once_it_is_too_much(origin: Origin) -> None:
 async def test_bad_days(origin: Origin, answer: Answer, kind: FailureKind, words: str) -> None:
     news = HackerNews(origin)
     news.add(1)
-    async with errands(origin, news) as runs:
+    async with visits(origin, news) as runs:
         await runs.visit()
         news.bad_day = answer
         error = await runs.failure()
@@ -174,7 +174,7 @@ async def test_bad_days(origin: Origin, answer: Answer, kind: FailureKind, words
 async def test_stories_without_a_title_are_a_changed_structure(origin: Origin) -> None:
     news = HackerNews(origin)
     news.add(1, 2, title=None)
-    async with errands(origin, news) as runs:
+    async with visits(origin, news) as runs:
         error = await runs.failure()
     assert error.kind is FailureKind.CHANGED_STRUCTURE
     assert "title" in str(error)
@@ -182,7 +182,7 @@ async def test_stories_without_a_title_are_a_changed_structure(origin: Origin) -
 
 async def test_a_new_source_may_be_empty(origin: Origin) -> None:
     news = HackerNews(origin)
-    async with errands(origin, news) as runs:
+    async with visits(origin, news) as runs:
         assert await runs.cost() == (0, 1)
 
 

@@ -5,28 +5,26 @@ from typing import Any
 
 import pytest
 
-from headwater.collect.adding import read_new_source
 from headwater.collectors.base import shown_config
 from headwater.collectors.json_api import JsonApiConfig, read_moment, with_params
 from headwater.errors import FailureKind, InputError
-from tests.collectors.errands import Errands, told
+from headwater.sources.adding import read_new_source
+from tests.collectors.visits import Visits, told
+from tests.fake_services import BASE_TIME, BOOK_CONFIG, CAPTCHA, PAGE, Library, as_json, as_page
 from tests.origin import Answer, Origin
-from tests.services import BASE_TIME, BOOK_CONFIG, CAPTCHA, PAGE, Library, as_json, as_page
 
 SECRET = "s3cr3t/with+signs"
 SECRETS = {"LIBRARY": SECRET}
 
 
-def errands(
-    origin: Origin, library: Library, secrets: dict[str, str] | None = None, **config: Any
-) -> Errands:
-    return Errands(origin, "api.json", library.url, {**BOOK_CONFIG, **config}, secrets=secrets)
+def visits(origin: Origin, library: Library, secrets: dict[str, str] | None = None, **config: Any) -> Visits:
+    return Visits(origin, "api.json", library.url, {**BOOK_CONFIG, **config}, secrets=secrets)
 
 
 async def test_an_entry_becomes_an_item(origin: Origin) -> None:
     library = Library(origin)
     library.add(1)
-    async with errands(origin, library) as runs:
+    async with visits(origin, library) as runs:
         (item,) = (await runs.visit()).items
     assert (item.external_id, item.title, item.author) == ("1", "Book 1", "Ann, Ben")
     assert (item.url, item.image_url) == (origin.url("/book/1"), origin.url("/cover/1.png"))
@@ -51,7 +49,7 @@ async def test_pages_until_one_has_a_known_item(
 ) -> None:
     library = Library(origin)
     library.add(*range(25))
-    async with errands(origin, library, **paging) as runs:
+    async with visits(origin, library, **paging) as runs:
         assert (await runs.visit()).requests >= 3
         assert len(runs.known) == 25
         assert [request.target for request in origin.requests][:3] == sent
@@ -65,16 +63,16 @@ async def test_pages_until_one_has_a_known_item(
 async def test_limits_are_kept(origin: Origin) -> None:
     library = Library(origin)
     library.add(*range(100))
-    async with errands(origin, library, pagination="page", max_pages=3) as runs:
+    async with visits(origin, library, pagination="page", max_pages=3) as runs:
         assert await runs.cost() == (30, 3)
-    async with errands(origin, library, pagination="page", limit=15) as runs:
+    async with visits(origin, library, pagination="page", limit=15) as runs:
         assert await runs.cost() == (15, 2)
 
 
 async def test_an_api_that_gives_the_same_page_for_ever_is_left(origin: Origin) -> None:
     library = Library(origin)
     library.add(*range(5))
-    async with errands(origin, library, pagination="page", page_param="p", max_pages=50) as runs:
+    async with visits(origin, library, pagination="page", page_param="p", max_pages=50) as runs:
         assert await runs.cost() == (5, 2)
 
 
@@ -82,10 +80,10 @@ async def test_an_unchanged_answer_is_one_request_and_no_reading(origin: Origin)
     library = Library(origin)
     library.add(*range(25))
     library.bad_day = as_json({"data": {"books": library.books}}, etag='"1"')
-    async with errands(origin, library) as runs:
+    async with visits(origin, library) as runs:
         await runs.visit()
-        harvest = await runs.visit()
-    assert (harvest.unchanged, harvest.http_status, harvest.requests) == (True, 304, 1)
+        result = await runs.visit()
+    assert (result.unchanged, result.http_status, result.requests) == (True, 304, 1)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +97,9 @@ async def test_an_unchanged_answer_is_one_request_and_no_reading(origin: Origin)
 async def test_a_secret_is_filled_in_for_the_request_alone(origin: Origin, config: dict[str, Any]) -> None:
     library = Library(origin, key=SECRET)
     library.add(1)
-    async with errands(origin, library, SECRETS, **config) as runs:
-        harvest = await runs.visit()
-        assert len(harvest.items) == 1
+    async with visits(origin, library, SECRETS, **config) as runs:
+        result = await runs.visit()
+        assert len(result.items) == 1
         assert SECRET not in str(runs.source)
         assert SECRET not in str(shown_config(runs.source.config, JsonApiConfig))
         for answer in (Answer(status=404), as_page(PAGE), as_json({}), Answer(status=301, location="/x")):
@@ -116,7 +114,7 @@ async def test_a_secret_the_api_repeats_is_not_stored(origin: Origin) -> None:
     library = Library(origin, key=SECRET)
     library.add(1, link="/book/1?api_key=s3cr3t%2Fwith%2Bsigns")
     params = {"api_key": "${LIBRARY}", "format": "book"}
-    async with errands(origin, library, SECRETS, id=None, params=params) as runs:
+    async with visits(origin, library, SECRETS, id=None, params=params) as runs:
         (item,) = (await runs.visit()).items
     assert item.url == item.external_id == origin.url("/book/1?api_key=***"), (
         "and only the secret is taken out"
@@ -126,7 +124,7 @@ async def test_a_secret_the_api_repeats_is_not_stored(origin: Origin) -> None:
 async def test_a_parameter_of_any_name_is_in_no_error(origin: Origin) -> None:
     library = Library(origin)
     library.bad_day = Answer(status=404)
-    async with errands(origin, library, params={"k": "hush hush", "format": "books"}) as runs:
+    async with visits(origin, library, params={"k": "hush hush", "format": "books"}) as runs:
         error = await runs.failure()
     assert "hush" not in str(error)
     assert str(error).startswith(f"{library.url}?k=***&format=***:")
@@ -134,7 +132,7 @@ async def test_a_parameter_of_any_name_is_in_no_error(origin: Origin) -> None:
 
 async def test_a_missing_variable_is_named(origin: Origin) -> None:
     library = Library(origin, key=SECRET)
-    async with errands(origin, library, {}, headers={"X-Key": "Bearer ${HEADWATER_DATABASE_URL}"}) as runs:
+    async with visits(origin, library, {}, headers={"X-Key": "Bearer ${HEADWATER_DATABASE_URL}"}) as runs:
         error = await runs.failure()
     assert told(error) == (FailureKind.UNAUTHORIZED, None)
     assert "HEADWATER_SECRET_HEADWATER_DATABASE_URL in headers.X-Key" in str(error)
@@ -168,7 +166,7 @@ async def test_a_missing_variable_is_named(origin: Origin) -> None:
 async def test_bad_days(origin: Origin, answer: Answer, kind: FailureKind, words: str) -> None:
     library = Library(origin)
     library.add(1)
-    async with errands(origin, library) as runs:
+    async with visits(origin, library) as runs:
         await runs.visit()
         library.bad_day = answer
         error = await runs.failure()
@@ -179,7 +177,7 @@ async def test_bad_days(origin: Origin, answer: Answer, kind: FailureKind, words
 async def test_empty_is_no_alarm_where_it_is_normal(origin: Origin) -> None:
     library = Library(origin)
     library.add(1)
-    async with errands(origin, library, may_be_empty=True) as runs:
+    async with visits(origin, library, may_be_empty=True) as runs:
         await runs.visit()
         library.books.clear()
         assert await runs.cost() == (0, 1)
@@ -189,14 +187,14 @@ async def test_an_entry_that_cannot_be_told_apart_is_left_out(origin: Origin) ->
     library = Library(origin)
     library.add(1)
     library.books += [{"blurb": "nameless"}, None, "text"]  # type: ignore[list-item]
-    async with errands(origin, library) as runs:
+    async with visits(origin, library) as runs:
         assert await runs.cost() == (1, 1)
 
 
 async def test_an_expression_that_does_not_fit_is_named(origin: Origin) -> None:
     library = Library(origin)
     library.add(1)
-    async with errands(origin, library, title="join('-', isbn)") as runs:
+    async with visits(origin, library, title="join('-', isbn)") as runs:
         error = await runs.failure()
     assert error.kind is FailureKind.CHANGED_STRUCTURE
     assert "title = join('-', isbn)" in str(error)
@@ -205,7 +203,7 @@ async def test_an_expression_that_does_not_fit_is_named(origin: Origin) -> None:
 async def test_headers_follow_to_no_other_host(origin: Origin) -> None:
     library = Library(origin)
     library.bad_day = as_json({"data": {"books": [library.book(1)]}, "next": "http://evil.example/2"})
-    async with errands(origin, library, pagination="cursor", cursor="next") as runs:
+    async with visits(origin, library, pagination="cursor", cursor="next") as runs:
         assert "another host" in str(await runs.failure())
 
 
@@ -262,7 +260,7 @@ def test_a_wrong_parameter_is_told_without_its_value() -> None:
 @pytest.mark.timeout(60)
 async def test_an_expression_that_would_take_for_ever_is_an_error(origin: Origin) -> None:
     url = origin.route("/api", body=b'[{"id": 1}]', content_type="application/json")
-    async with Errands(origin, "api.json", url, {"items": "[].[@, @][]" * 60, "id": "id"}) as runs:
+    async with Visits(origin, "api.json", url, {"items": "[].[@, @][]" * 60, "id": "id"}) as runs:
         error = await runs.failure()
         assert told(error) == (FailureKind.CHANGED_STRUCTURE, None)
         assert "steps" in str(error)

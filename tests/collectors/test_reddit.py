@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from headwater.collect.adding import read_new_source
 from headwater.collectors.reddit import FEED_FOR_SECONDS, RedditCollector, read_memory
 from headwater.errors import FailureKind, InputError
+from headwater.sources.adding import read_new_source
 from tests.clock import FakeClock
-from tests.collectors.errands import Errands, told
+from tests.collectors.visits import Visits, told
+from tests.fake_services import BASE_TIME, CAPTCHA, PAGE, Reddit, as_json, as_page
 from tests.origin import Answer, Origin
-from tests.services import BASE_TIME, CAPTCHA, PAGE, Reddit, as_json, as_page
 
 
-def errands(origin: Origin, reddit: Reddit, clock: FakeClock | None = None, **config: Any) -> Errands:
+def visits(origin: Origin, reddit: Reddit, clock: FakeClock | None = None, **config: Any) -> Visits:
     collector = RedditCollector(clock) if clock else RedditCollector()
-    return Errands(origin, "reddit", reddit.url, config, collector=collector)
+    return Visits(origin, "reddit", reddit.url, config, collector=collector)
 
 
 async def test_a_post_becomes_an_item(origin: Origin) -> None:
@@ -29,7 +29,7 @@ async def test_a_post_becomes_an_item(origin: Origin) -> None:
         selftext_html=None,
         thumbnail="https://t.example/2.jpg",
     )
-    async with errands(origin, reddit, listing="new") as runs:
+    async with visits(origin, reddit, listing="new") as runs:
         link, text = (await runs.visit()).items
     assert (text.external_id, text.title, text.content) == (
         "t3_000001",
@@ -55,7 +55,7 @@ async def test_a_post_becomes_an_item(origin: Origin) -> None:
 async def test_pages_are_asked_for_until_one_has_a_known_post(origin: Origin) -> None:
     reddit = Reddit(origin)
     reddit.add(*range(250))
-    async with errands(origin, reddit, listing="new", limit=250) as runs:
+    async with visits(origin, reddit, listing="new", limit=250) as runs:
         assert await runs.cost() == (250, 3)
         assert await runs.cost() == (0, 1)
         reddit.add(*range(250, 300))
@@ -67,24 +67,24 @@ async def test_pages_are_asked_for_until_one_has_a_known_post(origin: Origin) ->
 async def test_only_posts_of_the_minimum_score_are_taken_once_they_have_it(origin: Origin) -> None:
     reddit = Reddit(origin)
     reddit.add(1, 2, score=5)
-    async with errands(origin, reddit, min_score=50) as runs:
-        harvest = await runs.visit()
-        assert (harvest.items, harvest.left_out_count) == ((), 2)
+    async with visits(origin, reddit, min_score=50) as runs:
+        result = await runs.visit()
+        assert (result.items, result.left_out_count) == ((), 2)
         reddit.posts[0]["score"] = 80
         assert await runs.cost() == (1, 1)
         reddit.posts[0]["score"] = 40
-        harvest = await runs.visit()
-        assert (harvest.items, harvest.left_out_count) == ((), 2), "nothing wanted is no alarm"
+        result = await runs.visit()
+        assert (result.items, result.left_out_count) == ((), 2), "nothing wanted is no alarm"
 
 
 async def test_the_last_request_of_the_budget_is_the_last(origin: Origin) -> None:
     reddit = Reddit(origin)
     reddit.add(*range(250))
     reddit.budget, reddit.reset = 2, 400
-    async with errands(origin, reddit, listing="new", limit=250) as runs:
-        harvest = await runs.visit()
-        assert (len(harvest.items), harvest.requests) == (200, 2), "it stopped before a third page"
-        assert harvest.hints.retry_after_seconds == 400
+    async with visits(origin, reddit, listing="new", limit=250) as runs:
+        result = await runs.visit()
+        assert (len(result.items), result.requests) == (200, 2), "it stopped before a third page"
+        assert result.hints.retry_after_seconds == 400
         error = await runs.failure()
         assert told(error) == (FailureKind.RATE_LIMITED, None), "nothing is sent while the host rests"
         assert error.retry_after_seconds == pytest.approx(400, abs=5)
@@ -94,7 +94,7 @@ async def test_the_last_request_of_the_budget_is_the_last(origin: Origin) -> Non
 async def test_too_many_requests_are_told_with_their_end(origin: Origin) -> None:
     reddit = Reddit(origin)
     reddit.budget, reddit.reset = 0, 250
-    async with errands(origin, reddit) as runs:
+    async with visits(origin, reddit) as runs:
         error = await runs.failure()
         assert told(error) == (FailureKind.RATE_LIMITED, 429)
         assert error.retry_after_seconds == 250
@@ -105,7 +105,7 @@ async def test_too_many_requests_are_told_with_their_end(origin: Origin) -> None
 async def test_the_feed_stands_in_where_json_is_refused(origin: Origin, clock: FakeClock) -> None:
     reddit = Reddit(origin)
     reddit.add(1, 2)
-    async with errands(origin, reddit, clock) as runs:
+    async with visits(origin, reddit, clock) as runs:
         by_json = await runs.visit()
         reddit.blocks_json = True
         by_feed = await runs.visit()
@@ -123,7 +123,7 @@ async def test_the_feed_stands_in_where_json_is_refused(origin: Origin, clock: F
 async def test_the_feed_is_used_after_a_limit(origin: Origin, clock: FakeClock) -> None:
     reddit = Reddit(origin)
     reddit.add(1)
-    async with errands(origin, reddit, clock) as runs:
+    async with visits(origin, reddit, clock) as runs:
         reddit.bad_day = Answer(status=429, headers={"Retry-After": "1"})
         await runs.failure()
         reddit.bad_day = None
@@ -139,7 +139,7 @@ async def test_no_feed_where_it_cannot_stand_in(origin: Origin, config: dict[str
     reddit = Reddit(origin)
     reddit.add(1)
     reddit.blocks_json = True
-    async with errands(origin, reddit, **config) as runs:
+    async with visits(origin, reddit, **config) as runs:
         assert told(await runs.failure()) == (FailureKind.FORBIDDEN, 403)
     assert [request.path for request in origin.requests] == [path]
 
@@ -147,7 +147,7 @@ async def test_no_feed_where_it_cannot_stand_in(origin: Origin, config: dict[str
 async def test_the_feed_by_config(origin: Origin) -> None:
     reddit = Reddit(origin)
     reddit.add(1)
-    async with errands(origin, reddit, way="rss", listing="top", period="week") as runs:
+    async with visits(origin, reddit, way="rss", listing="top", period="week") as runs:
         assert await runs.cost() == (1, 1)
         assert await runs.cost() == (0, 1)
     assert origin.requests[0].target == "/r/python/top/.rss?limit=50&t=week"
@@ -191,7 +191,7 @@ async def test_the_feed_by_config(origin: Origin) -> None:
 async def test_bad_days(origin: Origin, answer: Answer, kind: FailureKind, words: str) -> None:
     reddit = Reddit(origin)
     reddit.add(1)
-    async with errands(origin, reddit) as runs:
+    async with visits(origin, reddit) as runs:
         await runs.visit()
         reddit.bad_day = answer
         before = len(origin.requests)
@@ -203,7 +203,7 @@ async def test_bad_days(origin: Origin, answer: Answer, kind: FailureKind, words
 
 async def test_a_subreddit_that_never_was(origin: Origin) -> None:
     reddit = Reddit(origin, "other")
-    async with Errands(origin, "reddit", origin.url("/r/pyhton")) as runs:
+    async with Visits(origin, "reddit", origin.url("/r/pyhton")) as runs:
         error = await runs.failure()
     assert error.kind is FailureKind.NOT_FOUND
     assert "there is no subreddit r/pyhton" in str(error)

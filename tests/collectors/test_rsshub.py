@@ -2,11 +2,11 @@
 
 import pytest
 
-from headwater.collect.adding import read_new_source
 from headwater.errors import FailureKind, InputError
-from tests.collectors.errands import Errands
+from headwater.sources.adding import read_new_source
+from tests.collectors.visits import Visits
+from tests.fake_services import CAPTCHA, as_json, as_page, hub_error
 from tests.origin import Answer, Origin
-from tests.services import CAPTCHA, as_json, as_page, hub_error
 
 FEED = (
     '<rss version="2.0"><channel><title>A route</title><item><title>One</title><guid>1</guid></item>'
@@ -16,7 +16,7 @@ FEED = (
 
 async def test_a_route_is_a_feed(origin: Origin) -> None:
     origin.route("/github/issue/x?limit=5", body=FEED, etag='"1"')
-    async with Errands(
+    async with Visits(
         origin, "rss.hub", config={"route": "/github/issue/x?limit=5", "instance": origin.url("/")}
     ) as runs:
         assert await runs.cost() == (1, 1)
@@ -60,7 +60,7 @@ async def test_a_route_is_a_feed(origin: Origin) -> None:
 )
 async def test_bad_days(origin: Origin, answer: Answer, kind: FailureKind, words: str) -> None:
     origin.route("/x", answer)
-    async with Errands(origin, "rss.hub", origin.url("/x")) as runs:
+    async with Visits(origin, "rss.hub", origin.url("/x")) as runs:
         error = await runs.failure()
     assert error.kind is kind
     assert words in str(error)

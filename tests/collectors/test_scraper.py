@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 
-from headwater.collect.adding import read_new_source
-from headwater.collect.surroundings import make_fetcher
-from headwater.collectors.base import Errand, Harvest, read_config
+from headwater.collectors.base import FetchRequest, FetchResult, read_config
 from headwater.collectors.github_trending import TrendingCollector, trending_url
 from headwater.collectors.scraper import ScraperCollector, ScraperConfig
 from headwater.config import load_settings
 from headwater.errors import FailureKind, InputError, VisitError
-from headwater.fetch.client import Fetcher
+from headwater.fetch.client import Fetcher, make_fetcher
 from headwater.model import Source
+from headwater.sources.adding import read_new_source
 from tests.collect.test_engine import rss
-from tests.formats.test_scrape import trending
+from tests.formats.pages.test_scrape import trending
 from tests.origin import Answer, Origin
 
 SELECTORS = {"item": "li", "title": "a", "next": "a.next"}
@@ -44,16 +43,18 @@ class Visitor:
         self.memory: bytes | None = None
         self.known: set[str] = set()
 
-    async def visit(self) -> Harvest:
+    async def visit(self) -> FetchResult:
         async def known(ids: Sequence[str]) -> set[str]:
             return self.known & set(ids)
 
         config = read_config(self.collector.config_model, self.source.config, self.source.type)
-        harvest = await self.collector.collect(Errand(self.source, config, self.fetcher, self.memory, known))
-        self.source = replace(self.source, validators=harvest.validators)
-        self.memory = harvest.memory or self.memory
-        self.known |= {item.external_id for item in harvest.items}
-        return harvest
+        result = await self.collector.collect(
+            FetchRequest(self.source, config, self.fetcher, self.memory, known)
+        )
+        self.source = replace(self.source, validators=result.validators)
+        self.memory = result.memory or self.memory
+        self.known |= {item.external_id for item in result.items}
+        return result
 
 
 def listing(*numbers: int, following: str | None = None) -> str:
@@ -143,7 +144,7 @@ async def test_a_page_of_few_items_may_be_empty_for_once(origin: Origin, fetcher
 
 async def test_selectors_that_never_found_anything_are_refused(origin: Origin, fetcher: Fetcher) -> None:
     url = origin.route("/", html(listing(1, 2, 3)))
-    with pytest.raises(VisitError, match=r"the selector article finds no item.*headwater scrape"):
+    with pytest.raises(VisitError, match=r"the selector article finds no item on the page$"):
         await Visitor(fetcher, url, item="article").visit()
 
 
@@ -174,7 +175,7 @@ async def test_an_address_that_is_a_feed_itself(origin: Origin, fetcher: Fetcher
 
 async def test_a_page_without_feed_or_selectors_says_what_to_do(origin: Origin, fetcher: Fetcher) -> None:
     url = origin.route("/", html(listing(1)))
-    with pytest.raises(VisitError, match="has no feed; `headwater scrape` proposes"):
+    with pytest.raises(VisitError, match=r"has no feed$"):
         await Visitor(fetcher, url).visit()
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from headwater.collect.surroundings import make_fetcher
 from headwater.collectors import sitemap_pages, sitemap_survey
-from headwater.collectors.base import Errand, Harvest, read_config
+from headwater.collectors.base import FetchRequest, FetchResult, read_config
 from headwater.collectors.sitemap import SitemapCollector, SitemapConfig
 from headwater.collectors.sitemap_pages import title_from_url
 from headwater.config import load_settings
 from headwater.errors import FailureKind, InputError, VisitError
-from headwater.formats.sitemap_ledger import Ledger
+from headwater.fetch.client import make_fetcher
+from headwater.formats.sitemaps.ledger import Ledger
 from headwater.model import Source
 from tests.origin import Answer, Origin
 
@@ -53,7 +53,7 @@ class Visitor:
         self.memory: bytes | None = None
         self.stored: set[str] = set()
 
-    async def visit(self) -> Harvest:
+    async def visit(self) -> FetchResult:
         config = read_config(SitemapConfig, self.config, "web.sitemap")
 
         async def known(ids: Any) -> set[str]:
@@ -61,11 +61,13 @@ class Visitor:
 
         async with make_fetcher(self.settings) as fetcher:
             source = Source(1, "map", "web.sitemap", self.url)
-            harvest = await SitemapCollector().collect(Errand(source, config, fetcher, self.memory, known))
-        if harvest.memory is not None:
-            self.memory = harvest.memory
-        self.stored |= {item.external_id for item in harvest.items}
-        return harvest
+            result = await SitemapCollector().collect(
+                FetchRequest(source, config, fetcher, self.memory, known)
+            )
+        if result.memory is not None:
+            self.memory = result.memory
+        self.stored |= {item.external_id for item in result.items}
+        return result
 
     async def news(self) -> list[str]:
         return sorted(item.external_id.rpartition("/")[2] for item in (await self.visit()).items)
@@ -368,8 +370,8 @@ async def test_no_more_pages_than_allowed_are_read(
     monkeypatch.setattr("headwater.collectors.sitemap.MAX_PAGES", 5)
     pages.route("/map.xml", body=urlset(*(f"{pages.url('/p')}{n}" for n in range(30))))
     pages.requests.clear()
-    harvest = await visitor.visit()
-    assert (len(harvest.items), len(pages.requests), harvest.requests) == (30, 6, 6)
+    result = await visitor.visit()
+    assert (len(result.items), len(pages.requests), result.requests) == (30, 6, 6)
     quiet = Visitor(tmp_path, pages.url("/map.xml"), fetch_pages=False)
     pages.requests.clear()
     assert len((await quiet.visit()).items) == 10
@@ -418,7 +420,7 @@ async def test_a_damaged_memory_is_begun_anew(pages: Origin, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("url", "title"),
     [
-        ("https://one.example/blog/2024/hello-world.html", "hello world"),
+        ("https://one.example/blog/2024/hello-context.html", "hello context"),
         ("https://one.example/%E4%BD%A0%E5%A5%BD/", "你好"),
         ("https://one.example/", "one.example"),
         ("https://one.example/a_b", "a b"),

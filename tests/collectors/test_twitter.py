@@ -2,11 +2,11 @@
 
 import pytest
 
-from headwater.collect.adding import read_new_source
 from headwater.collectors.twitter import TwitterCollector, TwitterConfig
 from headwater.errors import InputError
-from tests.collectors.errands import Errands
+from headwater.sources.adding import read_new_source
 from tests.collectors.test_rsshub import FEED
+from tests.collectors.visits import Visits
 from tests.origin import Origin
 
 
@@ -17,7 +17,7 @@ def test_without_a_bridge_there_is_a_reason_to_skip_it() -> None:
 
 async def test_with_a_bridge_it_is_a_feed(origin: Origin) -> None:
     bridge = origin.route("/user/rss", body=FEED, etag='"1"')
-    async with Errands(origin, "twitter_feed", "https://x.com/user", {"bridge_url": bridge}) as runs:
+    async with Visits(origin, "twitter_feed", "https://x.com/user", {"bridge_url": bridge}) as runs:
         assert await runs.cost() == (1, 1)
         assert (await runs.visit()).unchanged
     assert read_new_source(None, "twitter_list", {"bridge_url": bridge}).url == bridge

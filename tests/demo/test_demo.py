@@ -6,6 +6,7 @@ import signal
 import socket
 import time
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -16,9 +17,10 @@ from headwater.config import load_settings
 from headwater.demo.publisher import HOOK, create_publisher
 from headwater.demo.run import demo_settings, run_demo
 from headwater.demo.sources import DOZEN, WINDOW, DemoSource, many
+from headwater.demo.weeks import MOVED, TOWN, LivingSource
 from headwater.errors import InputError
-from headwater.formats.feed import parse
-from headwater.formats.sitemap import read_sitemap
+from headwater.formats.feeds.parse import parse
+from headwater.formats.sitemaps.read import read_sitemap
 from tests.clock import FakeClock
 from tests.command import Headwater
 
@@ -64,6 +66,38 @@ def test_items_appear_as_time_passes_and_never_change(source: DemoSource, clock:
     assert after[: len(before)] == before
 
 
+@pytest.mark.parametrize("source", TOWN, ids=lambda source: source.slug)
+def test_living_sources_publish_by_their_habits(source: LivingSource, clock: FakeClock) -> None:
+    start = clock()
+    past = source.items(start, start)
+    assert [item.published_at for item in past] == sorted(item.published_at for item in past)
+    assert past == source.items(start, start + 3_600)[: len(past)], "what was published stays"
+    zone = datetime.fromtimestamp(start, UTC).astimezone().tzinfo
+    times = [datetime.fromtimestamp(item.published_at, zone) for item in past]
+    days, hours = {at.weekday() for at in times}, {at.hour for at in times}
+    if source.habit in ("office", "weekdays"):
+        assert max(days) < 5, "nothing at weekends"
+    if source.habit == "fixed_hour":
+        assert hours == {source.hour}
+    if source.habit == "weekly":
+        assert days == {4}
+
+
+def test_living_source_in_trouble_answers_with_its_status(clock: FakeClock) -> None:
+    publisher = TestClient(
+        create_publisher((*TOWN, MOVED), start_at=clock(), clock=clock), follow_redirects=False
+    )
+    answers = {source.slug: publisher.get(source.path) for source in TOWN if source.trouble}
+    assert {slug: answer.status_code for slug, answer in answers.items()} == {
+        "museum": 301,
+        "buoy": 503,
+        "letters": 401,
+        "oldpost": 410,
+    }
+    assert publisher.get(answers["museum"].headers["location"]).status_code == 200
+    assert MOVED.items(clock(), clock()) == TOWN[12].items(clock(), clock()), "it moved with all it has"
+
+
 def test_unchanged_is_304(clock: FakeClock) -> None:
     publisher = TestClient(create_publisher(DOZEN, start_at=clock(), clock=clock))
     first = publisher.get(DOZEN[0].path)
@@ -101,22 +135,24 @@ def test_the_whole_demo(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     command = Headwater(tmp_path, None)
-    process = command.start("demo", HEADWATER_PORT="0", TMPDIR=str(temporary))
+    process = command.start("demo", "--weeks", "1", HEADWATER_PORT="0", TMPDIR=str(temporary))
     assert process.stdout is not None
-    said = process.stdout.readline()
+    said = next(line for line in process.stdout if "http://" in line)
     address = re.findall(r"http://\S+", said)[0]
     counts: list[int] = []
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (len(counts) > 1 and counts[-1] > counts[0] > 100):
         time.sleep(0.5)
         page = urlopen(address).read().decode()
-        if found := re.search(r"<b>(\d+)</b> items", page):
-            counts.append(int(found[1]))
+        if found := re.search(r"([\d,]+) in all", page):
+            counts.append(int(found[1].replace(",", "")))
+    plan = urlopen(f"{address}sources/2").read().decode()
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert counts[-1] > counts[0] > 100, "items keep arriving"
-    assert "<b>12</b> sources" in page
-    assert "<b>0</b> failing" in page
+    assert f'<b><a href="/sources">{len(TOWN) + 1}</a></b>' in page
+    assert "3 things need you" in page, "one fails, one is gone, one refuses its credentials"
+    assert "items a day" in plan and 'class="heat"' in plan, "what was learnt is told"
     assert (process.returncode, errors) == (0, "")
     assert list(temporary.iterdir()) == []
     assert not (tmp_path / ".local").exists(), "the demo stays out of the user's own data"

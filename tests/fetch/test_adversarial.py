@@ -22,6 +22,7 @@ from tests.fetch import door
 from tests.origin import Answer, Encoding, Fault, Origin, bomb, compress, tls_context
 
 CAP = 1_000_000
+HARMLESS: tuple[Fault, ...] = ("no-length", "short-length")  # the answer is complete all the same
 
 
 async def failure(fetcher: Fetcher, url: str, seconds: float = 3.0) -> FetchError:
@@ -49,7 +50,6 @@ async def failure(fetcher: Fetcher, url: str, seconds: float = 3.0) -> FetchErro
         ("long-header", FailureKind.BROKEN),
         ("cut-body", FailureKind.BROKEN),
         ("long-length", FailureKind.BROKEN),
-        ("short-length", FailureKind.BROKEN),
         ("cut-chunk", FailureKind.BROKEN),
         ("bad-chunk", FailureKind.BROKEN),
         ("drip", FailureKind.TIMEOUT),
@@ -73,7 +73,16 @@ async def test_faults(fault: Fault, kind: FailureKind, tls: Literal["trusted"] |
 
 def test_every_fault_is_tested() -> None:
     parameters = test_faults.pytestmark[1].args[1]  # type: ignore[attr-defined]
-    assert {fault for fault, _ in parameters} | {"no-length"} == set(get_args(Fault))
+    assert {fault for fault, _ in parameters} | set(HARMLESS) == set(get_args(Fault))
+
+
+async def test_a_body_longer_than_its_length_ends_there(origin: Origin, fetcher: Fetcher) -> None:
+    """What is beyond it belongs to no answer, and the connection is not used again."""
+    url = origin.route("/feed", body=b"x" * 5000, fault="short-length")
+    good = origin.route("/good", body=b"fine")
+    assert set((await fetcher.get(Request(url))).body) == {ord("x")}
+    assert (await fetcher.get(Request(good))).body == b"fine"
+    assert origin.connections == 2
 
 
 async def test_a_body_that_ends_with_its_connection_is_fine(origin: Origin, fetcher: Fetcher) -> None:
@@ -277,7 +286,7 @@ async def test_certificates_that_cannot_be_trusted(
 async def test_tls_on_a_plain_port_and_the_other_way(origin: Origin, fetcher: Fetcher) -> None:
     origin.otherwise(b"x")
     error = await failure(fetcher, origin.url("/").replace("http:", "https:"))
-    assert error.kind is FailureKind.CONNECT  # closed before there was any TLS
+    assert error.kind is FailureKind.TLS
     with Origin(tls="trusted") as secure:
         error = await failure(fetcher, secure.url("/").replace("https:", "http:"))
         assert error.kind is FailureKind.BROKEN
@@ -377,7 +386,7 @@ async def test_all_of_it_at_once_and_a_healthy_feed_among_them() -> None:
         urls = [
             evil.route(f"/{fault}", body=b"x" * 5000, fault=fault, drip_seconds=0.05)
             for fault in get_args(Fault)
-            if fault != "no-length"
+            if fault not in HARMLESS
         ]
         urls += [
             evil.route(f"/{encoding}", body=bomb(encoding, 64 << 20), headers={"Content-Encoding": encoding})

@@ -7,12 +7,19 @@ import sys
 import threading
 import time
 from hashlib import sha1
-from typing import get_args
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from headwater.config import load_settings
 from headwater.errors import FailureKind, FetchError, InputError, SettingError
 from headwater.fetch import BasicAuth, BearerAuth, Fetcher, Request
+from headwater.fetch.client import make_fetcher
+from headwater.fetch.url import keeps_credentials, read_proxy, read_url
 from headwater.model import Hints, Validators
 from tests.fetch import USER_AGENT, door
 from tests.origin import Answer, Encoding, Origin, Received, compress
@@ -302,6 +309,49 @@ async def test_credentials_stay_with_their_origin(origin: Origin, fetcher: Fetch
             assert received.headers["accept-language"] == "zh"
 
 
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=6), st.sampled_from((301, 302, 307, 308)))
+@settings(max_examples=25, deadline=None)
+def test_credentials_are_sent_until_the_first_hop_to_another_origin_and_never_after(
+    places: list[int], status: int
+) -> None:
+    with Origin() as one, Origin() as two, Origin() as three:
+        chain = [one, *((one, two, three)[place] for place in places)]
+        for number, (here, there) in enumerate(pairwise(chain)):
+            here.route(f"/{number}", status=status, location=there.url(f"/{number + 1}"))
+        chain[-1].route(f"/{len(places)}", body=FEED)
+
+        async def get() -> None:
+            async with door(host_spacing_seconds=0.0) as fetcher:
+                await fetcher.get(Request(one.url("/0"), auth=BearerAuth("hunter2")))
+
+        asyncio.run(get())
+        away = False
+        for number, here in enumerate(chain):
+            away = away or here is not one
+            (received,) = here.received(f"/{number}")
+            assert ("authorization" in received.headers) is not away
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        ("http://a.example/x", "http://a.example:80/y", True),
+        ("https://A.example/x", "https://a.example:443/y", True),
+        ("http://a.example/x", "https://a.example/x", True),
+        ("https://a.example/x", "http://a.example/x", False),
+        ("http://a.example:8080/x", "https://a.example/x", False),
+        ("http://a.example/x", "https://a.example:8443/x", False),
+        ("https://a.example/x", "https://a.example:8443/x", False),
+        ("https://a.example/x", "https://b.a.example/x", False),
+        ("http://a.example/x", "https://b.example/x", False),
+    ],
+)
+def test_keeps_credentials_only_for_the_origin_or_its_upgrade_to_https(
+    before: str, after: str, kept: bool
+) -> None:
+    assert keeps_credentials(read_url(before)[0], read_url(after)[0]) is kept
+
+
 async def test_a_redirect_cannot_bring_credentials(origin: Origin, fetcher: Fetcher) -> None:
     with Origin() as other:
         origin.route("/a", status=302, location=other.url("/b", userinfo="evil:pass"))
@@ -376,6 +426,25 @@ async def test_source_headers_cookies_and_auth(origin: Origin, fetcher: Fetcher)
     assert len(origin.requests[0].raw_headers) == len(received)  # nothing twice
 
 
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({}, "set a user name and password or a token"),
+        ({"headers": {"x-feed": "all"}}, "set a user name and password or a token"),
+        ({"auth": BearerAuth("abc")}, "refuses the source's credentials"),
+        ({"auth": BasicAuth("ann", "wrong")}, "check its user name and password, token or cookies"),
+        ({"cookies": {"session": "old"}}, "refuses the source's credentials"),
+    ],
+)
+async def test_refused_request_tells_missing_credentials_from_wrong_ones(
+    origin: Origin, fetcher: Fetcher, sent: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(FetchError) as caught:
+        await fetcher.get(Request(origin.route("/feed", status=401), **sent))
+    assert caught.value.kind is FailureKind.UNAUTHORIZED
+    assert words in caught.value.render("en")
+
+
 async def test_credentials_in_the_url_are_sent_as_basic_auth(origin: Origin, fetcher: Fetcher) -> None:
     origin.route("/old", status=301, location="/feed")
     origin.route("/feed", body=FEED)
@@ -436,7 +505,7 @@ async def test_secrets_appear_nowhere(origin: Origin, caplog: pytest.LogCaptureF
                     seen += [str(error), repr(error), repr(error.values), error.render("zh")]
                     assert error.__suppress_context__ or error.__context__ is None
     with pytest.raises(SettingError) as caught:
-        door(proxy="socks5://p:pr0xy@localhost:1080")
+        door(proxy="ftp://p:pr0xy@localhost:1080")
     seen += [str(caught.value), repr(BasicAuth("u", "hunter2")), repr(BearerAuth("t0ken")), caplog.text]
     assert len(seen) > 40
     for text in seen:
@@ -492,10 +561,48 @@ async def test_a_proxy_that_refuses(fetcher: Fetcher, status: int, kind: Failure
         assert error.kind is kind
 
 
-@pytest.mark.parametrize("proxy", ["socks5://localhost:1080", "localhost", "http://", "http://h:99999"])
+@pytest.mark.parametrize("proxy", ["ftp://localhost:1080", "localhost", "http://", "http://h:99999"])
 def test_a_proxy_must_be_one(proxy: str) -> None:
     with pytest.raises(SettingError):
         door(proxy=proxy)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("http://proxy.example", "http://proxy.example:80"),
+        ("https://[::1]:8", "https://[::1]:8"),
+        ("socks5://u:p@localhost/etc/passwd", "socks5h://localhost:1080"),
+    ],
+)
+def test_read_proxy_gives_libcurl_an_address_without_gaps(text: str, address: str) -> None:
+    assert read_proxy(text, is_ours=True).address == address
+
+
+# -- authorities ------------------------------------------------------------------------------------------
+
+
+async def test_ca_file_of_the_settings_is_trusted_besides_the_system(tmp_path: Path) -> None:
+    with Origin(tls="trusted") as origin:
+        url = origin.route("/feed", body=FEED)
+        environment = {"HEADWATER_ALLOW_HOSTS": "127.0.0.1"}
+        async with make_fetcher(load_settings(directory=tmp_path, environment=environment)) as fetcher:
+            error = await failure(fetcher, Request(url))
+        assert error.kind is FailureKind.TLS
+        assert "HEADWATER_CA_FILE" in str(error)
+        environment["HEADWATER_CA_FILE"] = str(origin.ca_file)
+        async with make_fetcher(load_settings(directory=tmp_path, environment=environment)) as fetcher:
+            assert (await fetcher.get(Request(url))).body == FEED
+
+
+@pytest.mark.parametrize("content", [None, "", "no certificate"])
+async def test_ca_file_that_holds_no_certificate_is_named(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    with pytest.raises(SettingError, match=r"HEADWATER_CA_FILE: .*ca\.pem"):
+        async with door(ca_file=path):
+            pass
 
 
 # -- concurrency and life ---------------------------------------------------------------------------------
@@ -624,14 +731,14 @@ async def test_a_fetcher_is_used_within_its_context(origin: Origin) -> None:
 
 @pytest.mark.parametrize("module", ["headwater.fetch", "headwater.fetch.guard", "headwater.fetch.robots"])
 def test_importing_it_does_not_load_the_client_library(module: str) -> None:
-    code = f"import sys, {module}; sys.exit('httptools' in sys.modules)"
+    code = f"import sys, {module}; sys.exit('pycurl' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 async def test_idle_connections_are_kept_to_few_hosts(
     origin: Origin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.fetch.wire.KEPT_HOSTS", 2)
+    monkeypatch.setattr("headwater.fetch.transport.KEPT_CONNECTIONS", 2)
 
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
@@ -641,8 +748,11 @@ async def test_idle_connections_are_kept_to_few_hosts(
         for turn in range(2):
             for number in range(4):
                 await fetcher.get(Request(f"http://host{number}.example:{origin.port}/{turn}"))
-    # The second time round two hosts are reached by the connections of the first.
-    assert origin.connections == 6
+        await asyncio.sleep(0.1)
+        assert origin.open_connections <= 2
+        assert origin.connections == 8
+        await fetcher.get(Request(f"http://host3.example:{origin.port}/again"))
+        assert origin.connections == 8, "the connection used last is there"
 
 
 async def test_a_status_can_be_an_answer_to_read(origin: Origin, fetcher: Fetcher) -> None:
@@ -700,3 +810,21 @@ async def test_a_post_passes_the_guard(origin: Origin) -> None:
             with pytest.raises(FetchError, match=f"HEADWATER_ALLOW_HOSTS={host}"):
                 await guarded.post(Request(origin.url("/hook", host=host), body=b"x"))
     assert origin.requests == []
+
+
+@pytest.mark.parametrize(
+    ("url", "secure"),
+    [
+        ("http://hub.example/a?b=c", "https://hub.example/a?b=c"),
+        ("http://hub.example:80/", "https://hub.example/"),
+        ("http://hub.example:8080/", "https://hub.example:8080/"),
+        ("https://hub.example/", "https://hub.example/"),
+        ("http://hub.lan/", "http://hub.lan/"),
+        ("http://10.1.2.3/", "http://10.1.2.3/"),
+        ("http://other.example:81/", "http://other.example:81/"),
+        ("http://other.example/", "https://other.example/"),
+    ],
+)
+def test_secure_url_is_over_https_unless_the_operator_named_the_host(url: str, secure: str) -> None:
+    fetcher = Fetcher(user_agent=USER_AGENT, allow=["hub.lan", "10.0.0.0/8", "other.example:81"])
+    assert fetcher.secure_url(url) == secure

@@ -1,8 +1,10 @@
+import codecs
+
 import pytest
 
 from headwater.formats.charset import codec_for, decode
-from headwater.formats.feed import parse
-from headwater.formats.tree import NOTE_CHARSET
+from headwater.formats.feeds.parse import parse
+from headwater.model import Repair
 
 
 def rss(title: str, declaration: str = "") -> str:
@@ -43,7 +45,7 @@ def test_undeclared_legacy_encoding_is_guessed_and_noted() -> None:
     title = "Сегодня в городе ожидается дождь, завтра будет солнечно и тепло"
     feed = parse(rss(title).encode("cp1251"))
     assert feed.title == title
-    assert NOTE_CHARSET in feed.notes
+    assert feed.repairs == (Repair("encoding", detail="cp1251"),)
 
 
 def test_a_few_bad_bytes_in_utf8_do_not_change_the_encoding() -> None:
@@ -59,3 +61,56 @@ def test_only_text_encodings_are_believed(name: str) -> None:
 def test_decode_never_fails() -> None:
     for data in (b"", b"\xff", b"\xff\xfe\x00", b"\xef\xbb\xbf\xff", bytes(range(256))):
         assert isinstance(decode(data, "text/xml; charset=utf-16").text, str)
+
+
+ITALIAN = "Perché la città è così più bella, già lunedì? È vero: però no."
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "encoding"),
+    [
+        (ITALIAN, "it", "cp1252"),
+        (ITALIAN, "", "cp1252"),
+        ("Le café était très français à Noël, où êtes-vous?", "", "cp1252"),
+        ("Zażółć gęślą jaźń, proszę państwa", "pl", "cp1250"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy", "cs", "cp1250"),
+        ("Сегодня в городе дождь", "ru", "cp1251"),
+        ("Καλημέρα κόσμε", "el", "cp1253"),
+        ("Türkçe ışık ığdır şöyle", "tr", "cp1254"),
+        ("日本語のニュースです", "ja", "cp932"),
+        ("今天的新闻很多", "zh-cn", "gb18030"),
+    ],
+)
+def test_legacy_encoding_labelled_utf8_is_chosen_by_language_and_look(
+    text: str, language: str, encoding: str
+) -> None:
+    said = f"<language>{language}</language>" if language else ""
+    document = rss(text, "utf-8").replace("<channel>", f"<channel>{said}")
+    assert parse(document.encode(encoding)).title == text
+
+
+@pytest.mark.parametrize("text", [ITALIAN, "“Quoted” – it’s…", "日本語 😀 Привет", "naïve"])
+def test_text_encoded_twice_is_read_and_noted(text: str) -> None:
+    once = rss(text).encode().decode("cp1252", "headwater-test-c1")
+    feed = parse(once.encode())
+    assert feed.title == text
+    assert [repair.kind for repair in feed.repairs] == ["double_encoding"]
+
+
+@pytest.mark.parametrize("text", ["Ã© is what é looks like, said André", "Â is a letter", "São Tomé"])
+def test_text_that_only_looks_like_it_was_encoded_twice_stays(text: str) -> None:
+    feed = parse(rss(text).encode())
+    assert (feed.title, feed.repairs) == (text, ())
+
+
+def test_lone_foreign_letter_in_utf8_is_read_as_latin() -> None:
+    data = rss("Grüße, Zoë, Köln").encode() + "<!-- caf\xe9 -->".encode("cp1252")
+    assert parse(data.replace("Zoë".encode(), b"Zo\xeb")).title == "Grüße, Zoë, Köln"
+
+
+def _pass_undefined(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("headwater-test-c1", _pass_undefined)

@@ -1,5 +1,6 @@
 """Every form of date that is read, and the ones that must be refused rather than guessed."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -119,3 +120,23 @@ def test_refuses(text: str) -> None:
 
 def test_none_is_no_date() -> None:
     assert parse_date(None) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["Tue, 10 Jun 2025 12:35:9 GMT", "2025-06-10T12:35:9Z", "2025-06-10 12:35:9"]
+)
+def test_second_of_one_digit_is_read(text: str) -> None:
+    assert parse_date(text) == datetime(2025, 6, 10, 12, 35, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["22013", "20130", "12:35:9"])
+def test_number_that_is_no_date_is_refused(text: str) -> None:
+    assert parse_date(text) is None
+
+
+@pytest.mark.parametrize("start", ["1111 년 1 월 1", "2011 年 1 月 1 日", "Mon", "2011-11-11 11:11", "2011"])
+def test_date_followed_by_many_spaces_is_read_or_refused_at_once(start: str) -> None:
+    began = time.thread_time()
+    for _ in range(100):
+        parse_date(start + " " * 100 + "\x01")
+    assert time.thread_time() - began < 1.0

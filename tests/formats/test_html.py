@@ -1,6 +1,7 @@
 import pytest
 
-from headwater.formats.html import LONGEST_LINE, plain_text, sanitize_html
+from headwater.formats.html import plain_text, sanitize_html
+from headwater.markup import LONGEST_LINE
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from headwater.formats.links import join, resolve_html
+from headwater.formats.links import is_followable, join, resolve_html
 
 BASE = "https://e.org/blog/post"
 
@@ -70,3 +70,28 @@ def test_resolve_html(body: str, resolved: str) -> None:
 def test_resolve_html_needs_an_absolute_base() -> None:
     assert resolve_html('<a href="/a">x</a>', None) == '<a href="/a">x</a>'
     assert resolve_html('<a href="/a">x</a>', "blog/") == '<a href="/a">x</a>'
+
+
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt:alert(1)",
+        " javascript:alert(1)",
+        "\x01javascript:alert(1)",
+        "java\nscript:alert(1)",
+        "data:text/html,<script>",
+        "vbscript:x",
+        "file:///etc/passwd",
+    ],
+)
+def test_address_that_runs_something_is_not_followable(trap: str) -> None:
+    assert not is_followable(trap)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://a.example/x:y", "/a:b", "a/b:c", "?q=javascript:x", "#x:y", "post", "", "mailto:a@b.example"],
+)
+def test_address_that_leads_somewhere_is_followable(address: str) -> None:
+    assert is_followable(address)

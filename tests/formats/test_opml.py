@@ -22,7 +22,7 @@ OUTLINES = (
 
 
 def test_round_trip() -> None:
-    data = write_opml(OUTLINES, title="Mine", created=datetime(2020, 3, 3, tzinfo=UTC))
+    data = b"".join(write_opml(OUTLINES, title="Mine", created=datetime(2020, 3, 3, tzinfo=UTC)))
     opml = read_opml(data)
     assert opml.title == "Mine"
     assert set(opml.outlines) == set(OUTLINES)
@@ -80,7 +80,9 @@ def test_what_is_no_opml_is_refused() -> None:
 
 
 def test_one_address_may_be_there_as_two_types() -> None:
-    written = write_opml([Outline("http://a.example/"), Outline("http://a.example/", type="web.sitemap")])
+    written = b"".join(
+        write_opml([Outline("http://a.example/"), Outline("http://a.example/", type="web.sitemap")])
+    )
     read = read_opml(written)
     assert [outline.type for outline in read.outlines] == [None, "web.sitemap"]
     assert read.rejected == ()

@@ -12,11 +12,11 @@ from sqlalchemy import func, select
 from headwater.config import Settings, load_settings
 from headwater.pipeline.templates import read_template
 from headwater.pipeline.worker import Worker
-from headwater.store.bulk import insert_rows
-from headwater.store.database import Store
-from headwater.store.starting import Run, get_run, start_runs
-from headwater.store.tables import items, pipeline_executions, sources
-from headwater.store.templates import Template, add_template
+from headwater.store.core.bulk import insert_rows
+from headwater.store.core.database import Store
+from headwater.store.core.tables import items, pipeline_executions, sources
+from headwater.store.pipelines.starting import Run, get_run, start_runs
+from headwater.store.pipelines.templates import Template, add_template
 
 
 def make_items(store: Store, count: int, source_id: int = 1) -> list[int]:

@@ -18,7 +18,8 @@ from headwater.pipeline.advance import (
     retry_seconds,
 )
 from headwater.pipeline.steps.base import PassingStepError, StepError, StepResult
-from headwater.store.runs import ClaimedRun, RunStep
+from headwater.store.pipelines.runs import ClaimedRun, RunStep
+from headwater.views.items import EXAMPLE
 
 NOW = 1_000.0
 
@@ -36,7 +37,7 @@ def claimed_runs(draw: st.DrawFn) -> ClaimedRun:
     steps[index] = replace(
         steps[index], status="running", attempts=draw(st.integers(1, 4)), started_at=NOW - 1
     )
-    return ClaimedRun(7, 3, 1, 5, 0, 0, {}, {"id": 9}, tuple(steps), index)
+    return ClaimedRun(7, 3, 1, 5, 0, 0, {}, replace(EXAMPLE, id=9), tuple(steps), index)
 
 
 outcomes = st.sampled_from(

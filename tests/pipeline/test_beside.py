@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from headwater.collect.surroundings import make_fetcher
 from headwater.errors import StoreError
+from headwater.fetch.client import make_fetcher
 from headwater.pipeline import beside as beside_module
 from headwater.pipeline import runner
 from headwater.pipeline.beside import WorkerBeside
-from headwater.store.database import Store
-from headwater.store.runs import claim_runs
+from headwater.store.core.database import Store
+from headwater.store.pipelines.runs import claim_runs
 from tests.databases import copy_sqlite
 from tests.pipeline.making import make_runs, make_settings, step, until_ended
 

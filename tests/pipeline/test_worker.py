@@ -13,10 +13,11 @@ from headwater.pipeline import advance as advance_module
 from headwater.pipeline import worker as worker_module
 from headwater.pipeline.advance import Workbench, advance
 from headwater.pipeline.worker import Worker
-from headwater.store import clock as clock_module
-from headwater.store.database import Store
-from headwater.store.starting import cancel, rerun, retry, start_runs
-from headwater.store.tables import items, pipeline_executions
+from headwater.store.core import clock as clock_module
+from headwater.store.core.database import Store
+from headwater.store.core.tables import items, pipeline_executions
+from headwater.store.pipelines.starting import cancel, rerun, retry, start_runs
+from headwater.store.reading.items import get_item
 from tests.pipeline.making import (
     make_items,
     make_runs,
@@ -60,6 +61,77 @@ async def test_a_run_from_start_to_end(store: Store, worker: Worker) -> None:
     assert all(each.started_at and each.completed_at and each.attempts == 1 for each in run.steps)
     with store.reading() as connection:
         assert connection.execute(select(items.c.status)).scalar_one() == "ANALYZED"
+
+
+async def test_results_of_steps_stay_with_the_item_and_say_who_made_them(
+    store: Store, worker: Worker
+) -> None:
+    [run_id] = make_runs(
+        store,
+        1,
+        step("note_test"),
+        step("make_test", results=[{"kind": "summary", "body": "of {n}"}, {"kind": "tags", "data": ["a"]}]),
+    )
+    async with working(worker):
+        [run] = await until_ended(store, run_id)
+    assert run.status == "completed"
+    with store.reading() as connection:
+        item = get_item(connection, run.item_id)
+        assert {key: each.result.body for key, each in item.results.items()} == {
+            "summary": f"of {run.item_id}",
+            "tags": None,
+        }
+        made = item.results["summary"]
+        assert (made.run_id, made.template_id, made.step_index, made.step_type, made.item_version) == (
+            run_id,
+            run.template_id,
+            1,
+            "make_test",
+            1,
+        )
+
+
+async def test_steps_of_a_later_run_are_given_the_results_of_an_earlier_one(
+    store: Store, worker: Worker
+) -> None:
+    [first] = make_runs(store, 1, step("make_test", results=[{"kind": "full_text", "body": "the whole"}]))
+    second = make_template(
+        store, step("where_test", where="content_item.results.full_text.body"), name="second"
+    )
+    async with working(worker):
+        [run] = await until_ended(store, first)
+        with store.writing() as connection:
+            [later] = start_runs(connection, second, [run.item_id], time.time())
+        [run] = await until_ended(store, later)
+    assert run.steps[0].output == {"found": "the whole"}
+
+
+async def test_item_is_processed_once_no_run_of_it_is_left(store: Store, worker: Worker) -> None:
+    quick_one = make_template(store, step("note_test"), name="quick")
+    slow = make_template(store, step("note_test", seconds=0.5), step("fail_test"), name="slow")
+    [item_id, other] = make_items(store, 2)
+    with store.writing() as connection:
+        [first] = start_runs(connection, quick_one, [item_id], time.time())
+        [second] = start_runs(connection, slow, [item_id], time.time())
+        [third] = start_runs(connection, slow, [other], time.time())
+
+    def positions() -> list[int]:
+        with store.reading() as connection:
+            return list(connection.execute(select(items.c.processed_position).order_by(items.c.id)).scalars())
+
+    async with working(worker):
+        await until_ended(store, first)
+        assert positions() == [0, 0]
+        await until_ended(store, second, third)
+    assert positions()[0] > 0
+    assert positions()[1] == 0, "none of its runs has completed"
+
+
+async def test_result_of_an_unknown_kind_fails_the_step(store: Store, worker: Worker) -> None:
+    [run_id] = make_runs(store, 1, step("make_test", results=[{"kind": "poem", "body": "x"}]))
+    async with working(worker):
+        [run] = await until_ended(store, run_id)
+    assert (run.status, run.steps[0].error_message) == ("failed", "there is no kind of result poem")
 
 
 async def test_many_runs_at_once(store: Store, worker: Worker) -> None:

@@ -11,7 +11,7 @@ from headwater.collectors import bilibili, hackernews, json_api, reddit, rsshub
 from headwater.collectors.answer import read_json
 from headwater.errors import VisitError
 from headwater.fetch.message import NO_VALIDATORS, Response
-from tests.services import BOOK_CONFIG, Bilibili, HackerNews, Library, Reddit
+from tests.fake_services import BOOK_CONFIG, Bilibili, HackerNews, Library, Reddit
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text()

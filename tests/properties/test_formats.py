@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from headwater.errors import ParseError
 from headwater.formats.dates import FIRST_YEAR, LAST_YEAR, parse_date
-from headwater.formats.discover import find_feeds
-from headwater.formats.entry import Entry, Feed, Person, external_id
-from headwater.formats.feed import parse
+from headwater.formats.feeds.feed import Entry, Feed, Person, external_id
+from headwater.formats.feeds.parse import parse
+from headwater.formats.feeds.prepare import prepare
+from headwater.formats.feeds.timing import PERIODS
+from headwater.formats.feeds.write import write_feed
 from headwater.formats.html import sanitize_html
 from headwater.formats.opml import Outline, read_opml, write_opml
-from headwater.formats.publish import PERIODS, prepare
-from headwater.formats.sitemap import read_sitemap
-from headwater.formats.write import write_feed
+from headwater.formats.pages.discover import find_feeds
+from headwater.formats.sitemaps.read import read_sitemap
 from headwater.model import Enclosure, Hints
+from tests.formats.feeds import test_damage
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SEEDS = (
@@ -37,6 +39,7 @@ SEEDS = (
     b"<urlset><url><loc>https://e.org/</loc><lastmod>2020-03-03</lastmod></url></urlset>",
     b'<opml><head><title>T</title></head><body><outline text="F">'
     b'<outline xmlUrl="https://e.org/"/></outline></body></opml>',
+    *test_damage.FEEDS.values(),
 )
 
 
@@ -139,6 +142,34 @@ FILES = st.builds(
     st.none() | TEXT,
     st.none() | st.floats(0, 10**6),
 )
+EXTRAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "season": st.integers(0, 99),
+        "episode": st.integers(0, 99) | st.just(1.5),
+        "season_name": TEXT,
+        "explicit": st.booleans(),
+        "keywords": st.lists(TEXT, max_size=3),
+        "persons": st.lists(
+            st.fixed_dictionaries({"name": TEXT}, optional={"role": TEXT, "url": TEXT | URLS}), max_size=2
+        ),
+        "chapters": st.lists(st.fixed_dictionaries({"start": st.just("00:01"), "title": TEXT}), max_size=2),
+        "thumbnails": st.lists(st.fixed_dictionaries({"url": URLS, "width": st.just("9")}), max_size=2),
+        "category_tree": st.lists(
+            st.fixed_dictionaries(
+                {"name": TEXT, "children": st.lists(st.fixed_dictionaries({"name": TEXT}), max_size=1)}
+            ),
+            max_size=1,
+        ),
+        "extensions": st.dictionaries(
+            st.sampled_from(["urn:x", "https://x.example/ns#", "", "json"]),
+            st.dictionaries(st.sampled_from(["a", "b-c", "1"]), st.lists(TEXT, max_size=2), max_size=2),
+            max_size=2,
+        ),
+        "live": st.just([{"status": "live", "start": "2026-01-01T00:00:00Z"}]),
+        "nonsense": TEXT,
+    },
+)
 ENTRIES = st.builds(
     Entry,
     id=st.none() | TEXT,
@@ -158,10 +189,11 @@ ENTRIES = st.builds(
     comments_count=st.none() | st.integers(0, 9999),
     source_title=st.none() | TEXT,
     source_url=MAYBE_URL,
-    chapters=st.none() | FILES,
-    transcripts=st.lists(FILES, max_size=2).map(tuple),
+    extras=st.none() | EXTRAS,
 )
-PERIOD = st.builds(lambda period, times: period[1] / times, st.sampled_from(PERIODS), st.integers(1, 50))
+PERIOD = st.builds(
+    lambda period, times: period / times, st.sampled_from([*PERIODS.values()]), st.integers(1, 50)
+)
 FEEDS = st.builds(
     Feed,
     format=st.just(""),
@@ -214,7 +246,7 @@ def test_publishing_and_reading_back_keeps_every_field(format: str, feed: Feed) 
     )
 )
 def test_opml_round_trip(outlines: list[Outline]) -> None:
-    again = {outline.url: outline for outline in read_opml(write_opml(outlines)).outlines}
+    again = {outline.url: outline for outline in read_opml(b"".join(write_opml(outlines))).outlines}
     assert set(again) == {outline.url for outline in outlines}
     for outline in outlines:
         if [other.url for other in outlines].count(outline.url) == 1:

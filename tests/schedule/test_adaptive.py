@@ -1,14 +1,18 @@
 """What the adaptive policy must have learnt from each kind of source."""
 
+from bisect import bisect_right
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from headwater.model import Observation
+from headwater.model import Hints, Observation
 from headwater.schedule import layout
-from headwater.schedule.adaptive import AdaptivePolicy
+from headwater.schedule.adaptive import AdaptivePolicy, describe_state
+from headwater.schedule.compose import Limits, plan_next
 from headwater.schedule.interval import IntervalPolicy
-from tests.driving import Drive, drive
+from tests.driving import Drive, Middle, drive
 from tests.histories import DAY, MONDAY, at_hour, even, hourly, merged
 
 HOUR = 3600.0
@@ -97,16 +101,104 @@ def test_daylight_saving_is_followed_within_three_weeks() -> None:
     assert sum(settled) / len(settled) < fixed.mean_delay / 3
 
 
-def test_items_without_a_date_teach_no_hours() -> None:
-    """Their time is our own visit's: learning it would be learning our own habits."""
+def test_items_without_a_date_are_spread_over_the_gap_they_appeared_in() -> None:
+    """What is certain is that they came since the last visit, not that they came when we did."""
     state = POLICY.digest(None, Observation(MONDAY, "new", (MONDAY,), 1, first=True))
     for day in range(1, 40):
         at = MONDAY + day * DAY
+        state = POLICY.digest(state, Observation(at - 6 * HOUR, "unchanged"))
         state = POLICY.digest(state, Observation(at, "new", (at, at), 10))
     vector = layout.unpack_state(state)
     assert vector is not None
-    assert vector[layout.WEIGHT] == 0
+    within = sum(vector[layout.DAY + 108 : layout.DAY + 144])
+    assert within == vector[layout.WEIGHT] > 0
+    assert max(vector[layout.DAY : layout.DAY + 144]) < 0.4 * within, "no peak at our own hour"
     assert vector[layout.COUNTS] > 10
+
+
+EARLY, LATE = -5 * HOUR, 8 * HOUR
+
+
+@pytest.mark.parametrize(("what", "bound"), [(EARLY, 1.4), (LATE, 1.6), ("day", 1.9), ("none", 1.9)])
+def test_dates_that_are_not_true_are_corrected_or_not_believed(what: float | str, bound: float) -> None:
+    """A source with office hours, whatever its dates say, is found nearly as soon as with true ones."""
+    times = merged(*[at_hour(hour, 90, 50) for hour in (8, 9.5, 11, 14)])
+    found = []
+    for stated in (times, [state_date(time, what) for time in times]):
+        seen, now, delays = bisect_right(times, MONDAY + 20 * DAY), MONDAY + 20 * DAY, []
+        state = POLICY.digest(None, observe(now, stated[:seen], first=True))
+        while (now := POLICY.plan(state, now, Middle(0)).next_at) < MONDAY + 90 * DAY:
+            new = bisect_right(times, now)
+            delays += [now - time for time in times[seen:new] if time > MONDAY + 40 * DAY]
+            state = POLICY.digest(state, observe(now, stated[seen:new]))
+            seen = new
+        found.append(sum(delays) / len(delays))
+    assert found[1] < bound * found[0], found
+
+
+def state_date(time: float, what: float | str) -> float:
+    if what == "day":
+        return time // DAY * DAY
+    return time + 9e9 if isinstance(what, str) else time + what
+
+
+def observe(now: float, stated: list[float], *, first: bool = False) -> Observation:
+    """As a visit shows it: a date too far ahead to be meant is replaced by the visit's own time."""
+    dates = tuple(date if date < now + DAY else now for date in stated)
+    return Observation(now, "new" if dates else "unchanged", dates, min(len(dates), 20), first=first)
+
+
+@pytest.mark.parametrize("minute", [5, 42])
+def test_a_punctual_source_is_visited_a_minute_or_two_after_its_moment(minute: int) -> None:
+    rng = Random(minute)
+    times = [MONDAY + day * DAY + 9 * HOUR + minute * 60 + rng.uniform(-30, 30) for day in range(100)]
+    driven = drive(AdaptivePolicy(700.0), times, MONDAY + 10 * DAY, MONDAY + 100 * DAY, longest=DAY)
+    assert len(driven.visits) / 90 < 3.5
+    settled = driven.delays[-60:]
+    assert sum(settled) / len(settled) <= 120
+
+
+def test_a_burst_on_a_short_feed_loses_little() -> None:
+    """Sixty items in two hours on a feed that shows twenty."""
+    burst = [MONDAY + 40 * DAY + 9 * HOUR + 120 * number for number in range(60)]
+    times = merged(even(6, 60), burst)
+    state = POLICY.digest(None, observe(MONDAY + 38 * DAY, [t for t in times if t < MONDAY + 38 * DAY][-20:]))
+    state = POLICY.digest(state, Observation(burst[0], "unchanged", (), 20))
+    now, lost, seen = burst[0] + 1800.0, 0, burst[0]
+    while now < MONDAY + 41 * DAY:
+        new = [time for time in times if seen < time <= now]
+        lost += max(0, len(new) - 20)
+        outcome = Observation(now, "new", tuple(new[-20:]), 20, overflow=len(new) > 20)
+        state = POLICY.digest(state, outcome)
+        seen, now = now, POLICY.plan(state, now, Middle(0)).next_at
+    assert lost <= 5
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0.0, 3e6),
+            st.lists(st.floats(-1e12, 1e12) | st.floats(), max_size=5),
+            st.integers(0, 30),
+            st.booleans(),
+        ),
+        max_size=12,
+    ),
+    st.floats(0.01, 1e9),
+)
+def test_no_date_makes_a_policy_break_down_or_leave_its_limits(
+    visits: list[tuple[float, list[float], int, bool]], price: float
+) -> None:
+    now, state = MONDAY, None
+    for gap, dates, shown, overflow in visits:
+        now += gap
+        seen = Observation(now, "new" if dates else "unchanged", tuple(dates), shown, state is None, overflow)
+        state, plan = plan_next(AdaptivePolicy(price), state, seen, None, Limits(), now, Random(1))
+        assert 300.0 <= plan.next_at - now <= DAY
+        assert state is not None
+        assert len(state) <= 1024
+        assert layout.unpack_state(state) is not None
 
 
 def test_failed_visits_change_nothing_but_what_waits_is_not_forgotten() -> None:
@@ -153,3 +245,14 @@ def test_plans_are_made_at_every_hour_and_price(per_day: float) -> None:
         now = MONDAY + quarter * 900 + 451.7
         for price in (0.1, 10.0, 1e3, 2e4, 1e5, 1e6, 1e8):
             assert AdaptivePolicy(price).plan(state, now, Random(1)).next_at > now
+
+
+@pytest.mark.parametrize(("days", "hours"), [(41, (8, 9)), (240, (7, 8))])
+def test_usual_hours_follow_the_clock_of_the_source(days: int, hours: tuple[int, int]) -> None:
+    now, spring = MONDAY + days * DAY, MONDAY + 132 * DAY  # 2024-03-31
+    seen = tuple(time if time < spring else time - HOUR for time in at_hour(8.0, days))
+    berlin = Hints(utc_offset_seconds=HOUR if now < spring else 2 * HOUR)
+    state = POLICY.digest(None, Observation(now, "new", seen, len(seen), first=True, hints=berlin))
+    habits = describe_state(state, now)
+    assert habits is not None
+    assert habits.hours == hours

@@ -1,5 +1,6 @@
 """The cadence document's tables, thresholds and edge cases."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from headwater.schedule.cadence import (
     calculate_publish_time_stats,
     classify_update_frequency,
     needs_analysis,
+    unpack_stats,
 )
 from tests.driving import Middle, drive
 from tests.histories import DAY, MONDAY, even
@@ -159,4 +161,19 @@ def test_a_damaged_state_begins_anew() -> None:
     for damaged in (b"", b"x" * 20, state[:-1], state[:9] + b"\xff" + state[10:]):
         assert policy.plan(damaged, MONDAY, Random(1)).reason["cadence"] == "P2"
         assert policy.digest(damaged, visit) == state
-    assert policy.digest(state, Observation(MONDAY, "failed")) == state
+    failed, known = (
+        unpack_stats(each) for each in (policy.digest(state, Observation(MONDAY, "failed")), state)
+    )
+    assert failed is not None and known is not None
+    assert failed[0] == replace(known[0], check_count=known[0].check_count + 1), "counted, as in the table"
+
+
+def test_five_a_day_on_most_days_is_realtime_though_it_rests_on_others() -> None:
+    monday = 1_700_438_400.0  # 2023-11-20
+    busy_days = (0, 1, 3, 4, 6)
+    times = [monday + 86_400 * day + 3_600 * (8 + hour) for day in busy_days for hour in range(5)]
+    assert (times[-1] - times[0]) / (len(times) - 1) > 6 * 3600, "by its mean interval it is not"
+    found = classify_update_frequency([{"published_at": at} for at in times])
+    assert found == ("realtime", "P0")
+    four = [{"published_at": at} for number, at in enumerate(times) if number % 5]
+    assert classify_update_frequency(four)[0] != "realtime"

@@ -1,15 +1,19 @@
 """A reason told in one sentence."""
 
+from dataclasses import replace
 from datetime import timedelta, timezone
 from random import Random
+from typing import Any
+
+import pytest
 
 from headwater.errors import FailureKind
-from headwater.model import Hints, Observation, Plan
+from headwater.model import Hints, Observation, Plan, Source
 from headwater.schedule.adaptive import AdaptivePolicy
 from headwater.schedule.backoff import Failure
 from headwater.schedule.cadence import CadencePolicy
 from headwater.schedule.compose import Limits, plan_next
-from headwater.schedule.explain import explain_plan, tell_duration, tell_rate
+from headwater.schedule.explain import explain_next, explain_plan, explain_source, tell_duration, tell_rate
 from headwater.schedule.interval import IntervalPolicy
 from headwater.schedule.policy import Policy
 from tests.histories import DAY, MONDAY, at_hour
@@ -50,7 +54,7 @@ def test_the_overlay_that_decided_is_named() -> None:
     assert "because 1 visit failed" in explain_plan(once, "en")
     failed = make(policy, failure=Failure(3, FailureKind.TIMEOUT))
     assert "because 3 visits in a row failed" in explain_plan(failed, "en")
-    assert "paused" in explain_plan(make(policy, failure=Failure(5, FailureKind.DNS)), "en")
+    assert "visited once a day" in explain_plan(make(policy, failure=Failure(5, FailureKind.DNS)), "en")
     assert "needs your attention" in explain_plan(
         make(policy, failure=Failure(1, FailureKind.UNAUTHORIZED)), "en"
     )
@@ -71,3 +75,54 @@ def test_numbers_are_told_in_fitting_units() -> None:
         "2.5 h",
         "3 days",
     ]
+
+
+def test_explanation_of_a_failing_source_names_error_time_and_way_out() -> None:
+    source = Source(
+        *(1, "one", "rss.feed", "https://one.example/"),
+        last_fetched_at=MONDAY,
+        next_fetch_at=MONDAY + 900,
+        plan_reason=make(IntervalPolicy(900.0), failure=Failure(1, FailureKind.NOT_FOUND)).reason,
+        consecutive_failures=1,
+        last_error="there is nothing at this address",
+        last_error_kind=FailureKind.NOT_FOUND,
+        failing_since_at=MONDAY,
+    )
+    plan, error, advice = explain_source(source, "en")
+    assert "because 1 visit failed" in plan
+    assert error.startswith("failing since 20") and error.endswith("there is nothing at this address")
+    assert advice == "what to do: check its address, and give it the new one if it has moved"
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"status": "retired"}, "gone"),
+        ({"schedule_enabled": False}, "paused"),
+        ({"is_deleted": True}, "removed"),
+    ],
+)
+def test_explanation_of_a_source_that_is_not_visited_names_no_visit(
+    changes: dict[str, Any], word: str
+) -> None:
+    source = Source(
+        *(1, "one", "rss.feed", "https://one.example/"),
+        last_fetched_at=MONDAY,
+        next_fetch_at=MONDAY + 900,
+        **changes,
+    )
+    assert explain_next(source, "en") == f"{word}; no visit is planned"
+
+
+def test_no_rate_is_told_of_a_source_that_never_showed_an_item() -> None:
+    policy = AdaptivePolicy()
+    plan = policy.plan(policy.digest(None, Observation(MONDAY, "unchanged", first=True)), MONDAY, Random(1))
+    source = Source(
+        *(1, "one", "rss.feed", "https://one.example/"),
+        last_fetched_at=MONDAY,
+        next_fetch_at=plan.next_at,
+        plan_reason=plan.reason,
+    )
+    assert "items a" not in explain_next(source, "en")
+    assert explain_next(source, "en").startswith("no items so far; next visit")
+    assert "items a" in explain_next(replace(source, last_entry_at=MONDAY), "en")

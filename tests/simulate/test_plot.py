@@ -2,8 +2,9 @@
 
 from xml.etree import ElementTree as ET
 
-from headwater.simulate.engine import Conditions, compare
+from headwater.simulate.engine import compare
 from headwater.simulate.plot import draw_curves
+from headwater.simulate.trace import Conditions
 from tests.simulate.test_engine import make_trace
 
 

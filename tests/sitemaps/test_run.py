@@ -10,7 +10,7 @@ from headwater.errors import BusySiteError, VisitError
 from headwater.sitemaps import run as run_module
 from headwater.sitemaps.state import Commit, IncrementalStateManager
 from tests.origin import Answer, Origin
-from tests.sitemaps.site import DAY, Site
+from tests.sitemaps.site import DAY, Site, name_of
 
 PAGES = {f"p{n:02}": f"2024-01-{n:02}" for n in range(1, 29)}
 
@@ -204,3 +204,31 @@ async def test_pages_report_their_progress(site: Site) -> None:
     await site.run(lambda done, total: seen.append((done, total)))
     assert seen[0] == (0, 10)
     assert seen[-1] == (10, 10)
+
+
+async def test_page_that_is_gone_is_among_the_failures(site: Site) -> None:
+    await site.run()
+    site.publish(gone="2024-03-01", busy="2024-03-02", here="2024-03-03")
+    site.origin.route("/gone", status=404)
+    site.origin.route("/busy", status=503)
+    outcome = await site.run()
+    assert sorted(map(name_of, outcome.new_urls)) == ["busy", "here"]
+    assert sorted(outcome.failures) == [
+        f"{site.origin.url('/busy')}: the server has a problem (status 503).",
+        f"{site.origin.url('/gone')}: there is nothing at this address (status 404).",
+    ]
+
+
+@pytest.mark.parametrize(("interval", "back_as_news"), [(0.0, True), (7.0, True), (30.0, False)])
+async def test_clean_up_waits_for_its_interval(site: Site, interval: float, back_as_news: bool) -> None:
+    """A page that left is forgotten at the first clean-up after its days; until then it is known when it comes back."""
+    site.wishes = Wishes(days_to_keep=5, cleanup_interval_days=interval)
+    await site.run()
+    date = site.dates.pop("p01")
+    site.publish(other="2024-03-01")
+    await site.run()  # it has left, and this is a clean-up: the first
+    site.now += 8 * DAY
+    site.publish(another="2024-03-02")
+    await site.run()
+    site.publish(p01=date)
+    assert (await site.news() == ["p01"]) is back_as_news

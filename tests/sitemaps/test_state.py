@@ -17,10 +17,10 @@ from headwater import (
     SiteState,
 )
 from headwater.errors import InputError, NotFoundError
-from headwater.formats.sitemap import SitemapUrl
+from headwater.formats.sitemaps.read import SitemapUrl
 from headwater.sitemaps.backup import back_up_daily, find_backup, list_backups, restore
-from headwater.store.database import Store
-from headwater.store.tables import url_states
+from headwater.store.core.database import Store
+from headwater.store.core.tables import url_states
 
 MAY, JUNE = datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 6, 1, tzinfo=UTC)
 

@@ -19,14 +19,14 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from sqlalchemy import func, select
 
-from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.collect.engine import MIN_LEASE_MARGIN_SECONDS
 from headwater.demo.run import config_of, kind_of
 from headwater.errors import StoreError
 from headwater.pipeline.advance import LEASE_SECONDS as RUN_LEASE_SECONDS
-from headwater.store.database import Store
-from headwater.store.sources import request_refresh
-from headwater.store.tables import sources
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.collecting.sources import request_refresh
+from headwater.store.core.database import Store
+from headwater.store.core.tables import sources
 from tests.command import Headwater
 from tests.soak.measuring import Meter
 from tests.soak.publishing import Publishing

@@ -9,7 +9,7 @@ import psutil
 from numpy.typing import NDArray
 from sqlalchemy import func, inspect, select, table
 
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 
 MEGABYTE = 1 << 20
 TELLING_SECONDS = 60.0  # of a half: in less, a process that has just begun looks like a leak

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from sqlalchemy import Connection, func, select
 
-from headwater.store.database import Store
-from headwater.store.tables import collection_records, item_versions, items, pipeline_executions, sources
+from headwater.store.core.database import Store
+from headwater.store.core.tables import collection_records, item_versions, items, pipeline_executions, sources
 from tests.leases import leases
 from tests.soak.fleet import FROZEN_SECONDS, LEASE_SECONDS, Fleet
 from tests.soak.measuring import bookkeeping_leaks, count_rows

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 from tests.databases import PrivatePostgres, postgres_database
 from tests.soak.fleet import Fleet
 from tests.soak.publishing import Publishing

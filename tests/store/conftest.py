@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.store.database import Store
-from headwater.store.positions import take_positions
-from headwater.store.tables import metadata
+from headwater.store.core.database import Store
+from headwater.store.core.tables import metadata
+from headwater.store.reading.positions import take_positions
 from tests.databases import postgres_database
 from tests.rows import fill
 

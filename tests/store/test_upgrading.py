@@ -7,17 +7,23 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, MetaData, select
 
-from headwater.store import backup
-from headwater.store.copying import copied_tables, reflected, set_last_position
-from headwater.store.database import Store
-from headwater.store.items import list_items
-from headwater.store.migrate import HEAD, known_revisions, revision, upgrade
-from headwater.store.overview import read_status
-from headwater.store.positions import take_positions
-from headwater.store.queue import list_due
-from headwater.store.search import index_new_items
-from headwater.store.sources import list_sources
-from headwater.store.tables import metadata, source_leases
+from headwater.store.collecting.queue import iterate_due
+from headwater.store.collecting.sources import list_sources
+from headwater.store.core.database import Store
+from headwater.store.core.migrate import HEAD, known_revisions, revision, upgrade
+from headwater.store.core.schema import schema_differences
+from headwater.store.core.tables import metadata, source_leases
+from headwater.store.people.entries import EntryFilter, list_places
+from headwater.store.people.folders import folder_paths, list_folders
+from headwater.store.people.reading import mark_read, unread_counts
+from headwater.store.people.sessions import NewSession, open_session
+from headwater.store.people.subscriptions import list_subscriptions
+from headwater.store.people.users import add_user, list_users
+from headwater.store.reading.items import list_items
+from headwater.store.reading.positions import take_positions
+from headwater.store.reports.overview import read_status
+from headwater.store.transfer import backup
+from headwater.store.transfer.copying import copied_tables, reflected, set_last_position
 from tests.databases import postgres_database
 from tests.rows import fill
 
@@ -74,9 +80,8 @@ def check(store: Store, before: dict[str, list[dict[str, Any]]]) -> None:
         ), "who was being visited still is"
         assert len(list_sources(connection)) == 3
         assert len(list_items(connection)) == 3
-        assert len(index_new_items(connection, NOW)) == 3
         assert read_status(connection, NOW).sources.total == 3
-        assert list_due(connection, NOW) is not None
+        assert list(iterate_due(connection, NOW)) is not None
         assert min(take_positions(connection, 1)) > 3
 
 
@@ -85,6 +90,69 @@ def test_nothing_is_lost_on_the_way_to_the_newest_schema(age: str, aged: Store) 
     before = make(aged, age)
     upgrade(aged)
     check(aged, before)
+
+
+def test_keys_sessions_and_links_become_the_first_admins(aged: Store) -> None:
+    make(aged, "0028")
+    tables = {"api_keys": "key_hash", "sessions": "token_hash", "sign_in_links": "token_hash"}
+    with aged.reading() as connection:
+        old = reflected(connection)
+        before = {
+            name: set(connection.execute(select(old.tables[name].c[column])).scalars())
+            for name, column in tables.items()
+        }
+    upgrade(aged)
+    with aged.writing() as connection:
+        (admin,) = list_users(connection)
+        assert (admin.id, admin.name, admin.role) == (1, "admin", "admin")
+        for name, column in tables.items():
+            table = metadata.tables[name]
+            assert set(connection.execute(select(table.c.user_id)).scalars()) == {1}, name
+            now = set(connection.execute(select(table.c[column])).scalars())
+            assert now == before[name] and len(now) == 3, name
+        assert {row.key_id for row in connection.execute(select(metadata.tables["sessions"]))} == {1, 2, 3}
+        assert add_user(connection, name="li", now=NOW).id == 2
+        open_session(connection, NewSession("account", user_id=2), NOW)
+
+
+# Migrations 0009 and 0010 were changed after their release. What databases of the earlier forms have otherwise:
+# the version they say, and the statements that make them of one of today's.
+EARLIER_FORMS = {
+    "0009 of the first release": (
+        "0009",
+        "DROP INDEX ix_items_analyzed; DROP INDEX ix_sources_folder;"
+        "DROP INDEX ix_sources_name; DROP INDEX ix_sources_template",
+    ),
+    "0009 without names": (
+        "0009",
+        "DROP INDEX ix_sources_name; DROP INDEX ix_sources_folder;"
+        "CREATE INDEX ix_sources_folder ON sources (folder, id) WHERE NOT is_deleted",
+    ),
+    "0009 with names in another order": (
+        "0009",
+        "DROP INDEX ix_sources_name; CREATE INDEX ix_sources_name ON sources (is_deleted, name, url)",
+    ),
+    "0010 before minutes": (
+        "0011",
+        "DROP INDEX ix_sources_template; DROP INDEX ix_sources_due; DROP INDEX IF EXISTS ix_sources_last_fetched_at;"
+        "CREATE INDEX ix_sources_template ON sources (pipeline_template_id) WHERE pipeline_template_id IS NOT NULL;"
+        "CREATE INDEX ix_sources_due ON sources (due_at);"
+        "CREATE INDEX ix_sources_last_fetched_at ON sources (last_fetched_at)",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", EARLIER_FORMS)
+def test_upgrade_of_an_earlier_form_ends_in_the_newest_schema(form: str, aged: Store) -> None:
+    age, statements = EARLIER_FORMS[form]
+    before = make(aged, age)
+    with aged.writing() as connection:
+        for statement in statements.split(";"):
+            connection.exec_driver_sql(statement)
+    upgrade(aged)
+    check(aged, before)
+    with aged.reading() as connection:
+        assert [str(each.message) for each in schema_differences(connection)] == []
 
 
 @pytest.mark.parametrize("age", OLD[::3])
@@ -104,3 +172,23 @@ def test_an_old_backup_is_restored_into_the_newest_schema(
             backup.write_backup(old, path, NOW, lambda *args: None)
     backup.restore_backup(aged, path, lambda *args: None, replace=False)
     check(aged, before)
+
+
+def test_upgrade_subscribes_first_user_to_all_sources_and_marks_all_read(aged: Store) -> None:
+    make(aged, "0029")
+    with aged.writing() as connection:
+        connection.exec_driver_sql("UPDATE sources SET folder = 'News / World' WHERE id < 3")
+        connection.exec_driver_sql("UPDATE sources SET folder = NULL WHERE id = 3")
+    upgrade(aged)
+    with aged.writing() as connection:
+        found = list_subscriptions(connection, 1)
+        assert [
+            (each.id, each.source_id, each.unread_count) for each in sorted(found, key=lambda each: each.id)
+        ] == [(number, number, 0) for number in (1, 2, 3)]
+        paths = folder_paths(list_folders(connection, 1))
+        assert {paths.get(each.folder_id or 0) for each in found} == {("News", "World"), None}
+        assert list_places(connection, 1, EntryFilter(is_read=False), limit=10) == []
+        assert len(list_places(connection, 1, EntryFilter(), limit=10)) == 3
+        mark_read(connection, 1, [1], False)
+        assert [each.count for each in unread_counts(connection, 1)] == [1, 0, 0]
+        assert not schema_differences(connection)

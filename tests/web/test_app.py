@@ -10,15 +10,15 @@ from starlette.testclient import TestClient
 
 from headwater.config import Settings
 from headwater.model import Item, Plan
-from headwater.store.database import Store
-from headwater.store.items import ItemChange, write_items
-from headwater.store.queue import settle
-from headwater.store.sources import add_source
+from headwater.store.collecting.queue import settle_batch
+from headwater.store.collecting.sources import add_source
+from headwater.store.core.database import Store
+from headwater.store.reading.items import ItemChange, write_items
 from headwater.web.app import create_app
 from headwater.web.chart import bars
 from headwater.web.pages.frame import LANGUAGE_COOKIE, http_only
 from tests.clock import NOON, FakeClock
-from tests.store.test_queue import claim, done, make
+from tests.store.collecting.test_queue import claim, done, make
 
 EVIL = "<script>alert('x')</script>\"'"
 
@@ -37,11 +37,13 @@ def fill(store: Store, **fields: str) -> None:
 
 
 def test_the_page_shows_what_is_there(browser: TestClient, store: Store) -> None:
-    assert "There are no sources yet" in browser.get("/").text
+    welcome = browser.get("/").text
+    assert "Welcome to Headwater" in welcome and 'name="url"' in welcome, "an empty one says how to begin"
     fill(store, url="https://one.example/1")
     page = browser.get("/").text
     assert '<a href="/items/1">' in page
-    assert "<b>1</b> items" in page
+    assert "1 in all" in page
+    assert "Nothing needs you" in page
 
 
 def test_a_page_reads_no_contents(browser: TestClient, store: Store) -> None:
@@ -71,12 +73,13 @@ def test_the_next_visit_says_why(browser: TestClient, store: Store, clock: FakeC
         make(connection, "one")
         (source,) = claim(connection)
         plan = Plan(clock() + 7200, {"policy": "interval", "interval": 7200.0, "decided_by": "policy"})
-        settle(connection, [done(source, clock(), plan)])
-    assert 'title="fixed interval of 2 h; next visit' in browser.get("/").text.replace("120 min", "2 h")
-    assert "固定间隔" in browser.get("/", headers={"Accept-Language": "zh"}).text
+        settle_batch(connection, [done(source, clock(), plan)])
+    assert "fixed interval of 2 h; next visit" in browser.get("/sources").text.replace("120 min", "2 h")
+    assert "固定间隔" in browser.get("/sources", headers={"Accept-Language": "zh"}).text
 
 
-def test_both_languages(browser: TestClient) -> None:
+def test_both_languages(browser: TestClient, store: Store) -> None:
+    fill(store)
     assert "Newest items" in browser.get("/").text
     assert "最新条目" in browser.get("/", headers={"Accept-Language": "zh-CN"}).text
     assert 'lang="zh-CN"' in browser.get("/?language=zh").text
@@ -122,7 +125,7 @@ def test_it_answers_under_the_address_it_listens_on(
 def test_a_language_nobody_speaks_is_not_remembered(browser: TestClient, wanted: str) -> None:
     answer = browser.get("/", params={"language": wanted})
     assert answer.status_code == 200
-    assert "Newest items" in answer.text
+    assert 'lang="en"' in answer.text
     assert LANGUAGE_COOKIE not in answer.headers.get("set-cookie", "")
 
 
@@ -132,7 +135,7 @@ def test_an_error_of_our_own_is_answered_safely(
     def fail(*arguments: object) -> None:
         raise RuntimeError("hush")
 
-    monkeypatch.setattr("headwater.web.pages.home.read_overview", fail)
+    monkeypatch.setattr("headwater.web.pages.home.read_now", fail)
     browser = TestClient(
         create_app(store, settings), base_url="http://127.0.0.1", raise_server_exceptions=False
     )

@@ -2,11 +2,11 @@
 
 import pytest
 
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 from headwater.web import indexing
 from headwater.web.indexing import Indexer
 from tests.clock import NOON
-from tests.store.test_search import found, store_texts
+from tests.store.reading.test_search import found, store_texts
 
 
 def store_many(store: Store, source: str, texts: dict[str, str]) -> None:

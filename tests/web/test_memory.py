@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from headwater.collect.adding import add_unvisited, read_new_source
-from headwater.store.database import Store
-from headwater.store.keys import add_key
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.core.database import Store
+from headwater.store.people.keys import add_key
 from tests.collect.test_engine import rss
 from tests.command import Headwater
 from tests.origin import Origin

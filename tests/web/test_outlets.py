@@ -8,12 +8,12 @@ from starlette.testclient import TestClient
 
 from headwater.config import Settings
 from headwater.model import Item
-from headwater.store.database import Store
-from headwater.store.items import ItemChange, write_items
-from headwater.store.outlets import Outlet, add_outlet
+from headwater.store.core.database import Store
+from headwater.store.reading.items import ItemChange, write_items
+from headwater.store.reading.outlets import Outlet, add_outlet
 from headwater.web.app import create_app
 from tests.clock import NOON
-from tests.test_outlets import read_back, store_items
+from tests.publish.test_outlets import read_back, store_items
 
 
 @pytest.fixture

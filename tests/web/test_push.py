@@ -8,10 +8,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
-from headwater.store.database import Store
-from headwater.store.items import list_items
-from headwater.store.push import FoundHub, change_subscription, read_subscription, write_subscription_changes
-from headwater.store.sources import add_source
+from headwater.store.collecting.push import (
+    FoundHub,
+    change_subscription,
+    read_subscription,
+    write_subscription_changes,
+)
+from headwater.store.collecting.sources import add_source
+from headwater.store.core.database import Store
+from headwater.store.reading.items import list_items
 from headwater.web.app import create_app
 from tests.clock import NOON, FakeClock
 from tests.collect.test_engine import rss
@@ -106,9 +111,16 @@ def test_a_delivery_larger_than_the_cap_is_not_read(active: TestClient, store: S
     assert active.post(PATH, content=endless(), headers=signed(b"")).status_code == 413
 
 
-def test_only_this_door_opens_under_the_public_name(active: TestClient) -> None:
-    assert active.get("/").status_code == 400
-    assert active.get("/push", params=ASKED).status_code == 400
+def test_public_name_opens_only_this_door_without_signing_in(active: TestClient) -> None:
+    front = active.get("/", follow_redirects=False)
+    assert (front.status_code, front.headers["location"]) == (303, "/login?next=%2F")
+    assert active.get("/api/sources").status_code == 401
+    assert active.get("/push", params=ASKED).status_code == 404
+
+
+def test_other_names_open_no_door(active: TestClient) -> None:
+    for path in ("/", "/push", "/login", "/healthz", "/api/sources"):
+        assert active.get(path, headers={"Host": "other.example"}).status_code == 400, path
 
 
 def test_without_a_public_address_there_is_no_door(

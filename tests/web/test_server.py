@@ -2,18 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 
 from headwater.collect.engine import Engine
 from headwater.config import load_settings
 from headwater.errors import InputError
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 from headwater.web import server
-from tests.store.test_search import found, store_texts
+from tests.store.reading.test_search import found, store_texts
 
 
 async def test_visits_under_way_end_when_the_dashboard_fails(
@@ -71,3 +72,28 @@ def test_an_address_this_machine_has_not_is_one_clear_line(monkeypatch: pytest.M
     monkeypatch.setattr("socket.socket", refuse)
     with pytest.raises(InputError, match=r"cannot listen on \[::1\]:8626: Address family not supported"):
         server.listen("::1", 8626)
+
+
+async def test_request_that_is_cut_off_at_the_end_is_one_line_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "GRACE_SECONDS", 1)
+    app, asked, stopped = FastAPI(), asyncio.Event(), asyncio.Event()
+
+    @app.get("/")
+    async def hang() -> None:
+        asked.set()
+        await asyncio.sleep(60)
+
+    with closing(server.listen("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(server.serve_app(app, listener, stopped))
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        async with asyncio.timeout(30):
+            await asked.wait()
+            stopped.set()
+            await serving
+        writer.close()
+    lines = [record.getMessage() for record in caplog.records if record.name == "uvicorn.error"]
+    assert "a request was cut off: the process ends" in lines
+    assert not any(record.exc_info for record in caplog.records)

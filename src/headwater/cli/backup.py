@@ -2,20 +2,26 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headwater.cli.output import Json, iso, print_json, progress_bar, say
 from headwater.cli.session import Session
 from headwater.language import translate as t
+from headwater.wording import ago
+
+if TYPE_CHECKING:
+    from headwater.store.core.database import Store
+
+RECENT_SECONDS = 600.0  # within which an idle collector has most likely made a visit
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help=t("The backup file."))]
 
 
 def backup(context: typer.Context, file: File, json: Json = False) -> None:
-    from headwater.store.backup import write_backup
-    from headwater.store.clock import measured_clock
+    from headwater.store.core.clock import measured_clock
+    from headwater.store.transfer.backup import write_backup
 
     session: Session = context.obj
     with session.open_store() as store, progress_bar(t("Backing up"), quiet=json) as advance:
@@ -28,7 +34,7 @@ def backup(context: typer.Context, file: File, json: Json = False) -> None:
             count=contents.total, file=file
         )
     )
-    say(t("It holds every secret of the database; keep it where nobody else can read it."))
+    say(t("It holds every secret of the database; keep it where only you can read it."))
 
 
 def restore(
@@ -39,10 +45,10 @@ def restore(
     ] = False,
     json: Json = False,
 ) -> None:
-    from headwater.store.backup import restore_backup
-    from headwater.store.clock import measured_clock
-    from headwater.store.database import Store
-    from headwater.store.moving import index_moved
+    from headwater.store.core.clock import measured_clock
+    from headwater.store.core.database import Store
+    from headwater.store.transfer.backup import restore_backup
+    from headwater.store.transfer.move import index_moved
 
     session: Session = context.obj
     session.log_to_terminal()
@@ -69,13 +75,15 @@ def migrate_to(
     ] = False,
     json: Json = False,
 ) -> None:
-    from headwater.store.clock import measured_clock
-    from headwater.store.database import Store
-    from headwater.store.moving import index_moved, move
+    from headwater.store.core.clock import measured_clock
+    from headwater.store.core.database import Store
+    from headwater.store.transfer.move import index_moved, move
 
     session: Session = context.obj
     with session.open_store() as origin, Store(url) as target:
         now = measured_clock(origin)()
+        if not json:
+            _warn(origin, now)
         with progress_bar(t("Moving"), quiet=json) as advance:
             moved = move(origin, target, now, advance, start_over=start_over)
         with progress_bar(t("Indexing for search"), quiet=json) as advance:
@@ -92,3 +100,14 @@ def migrate_to(
         )
     )
     say(t("Set HEADWATER_DATABASE_URL to it everywhere before you start anything again."))
+
+
+def _warn(origin: "Store", now: float) -> None:
+    """Say that collectors have to be stopped, and whether one seems to run."""
+    from headwater.store.transfer.move import last_visit_at
+
+    say(t("Stop every `headwater serve`, `collect` and `worker` first: what they write now is not moved."))
+    with origin.reading() as connection:
+        last_at = last_visit_at(connection)
+    if last_at is not None and now - last_at < RECENT_SECONDS:
+        say(t("A collector seems to be running: the last visit was {when}.").format(when=ago(last_at, now)))

@@ -8,18 +8,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headwater.cli.choosing import find_ids
 from headwater.cli.live import showing
 from headwater.cli.loop import run
-from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, progress_bar, say
+from headwater.cli.output import (
+    Json,
+    from_now,
+    iso,
+    print_json,
+    print_json_list,
+    print_table,
+    progress_bar,
+    say,
+)
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
 from headwater.wording import ago
 
 if TYPE_CHECKING:
+    from headwater.cli.processes import Done
     from headwater.collect.engine import Tally
-    from headwater.store.database import Store
-    from headwater.store.queue import Due
+    from headwater.store.collecting.queue import Due
+    from headwater.store.core.database import Store
 
 LISTED_DUE = 100
 
@@ -30,14 +41,18 @@ def collect(
         bool, typer.Option("--loop", help=t("Go on, visiting sources as they come due."))
     ] = False,
     source: Annotated[
-        list[int] | None,
+        list[str] | None,
         typer.Option(
-            metavar="ID",
-            max=BIGGEST,
-            help=t("Visit this source now, whatever its plan says; may be repeated."),
+            metavar="SOURCE",
+            help=t(
+                "Visit this source (number, name or address) now, whatever its plan says; may be repeated."
+            ),
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help=t("Visit every source now, due or not."))] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=64, help=t("How many processes collect, instead of the setting."))
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help=t("Only say what is due, and why; make no request."))
     ] = False,
@@ -46,27 +61,36 @@ def collect(
     session: Session = context.obj
     if loop + bool(source) + all_ > 1:
         raise InputError("--loop, --source and --all each say what to visit; give one of them")
+    if processes is not None:
+        if not loop:
+            raise InputError("--processes is for collecting for ever; give --loop, too")
+        session.assignments.append(f"processes={processes}")
+    if loop and session.settings.processes > 1:
+        _collect_in_processes(session, json)
+        return
     if dry_run:
         if loop or source or all_:
             raise InputError("--dry-run says what is due; leave out --loop, --source and --all")
         _say_what_is_due(session, json)
         return
     from headwater.collect.engine import Engine
-    from headwater.collect.surroundings import make_fetcher
+    from headwater.fetch.client import make_fetcher
     from headwater.pipeline.beside import WorkerBeside
-    from headwater.store.clock import database_time
-    from headwater.store.queue import count_due
-    from headwater.store.sources import get_source, list_sources
+    from headwater.publish.publisher import Publisher
+    from headwater.store.collecting.counting import count_enabled_sources
+    from headwater.store.collecting.queue import count_due
+    from headwater.store.core.clock import database_time
 
     with session.open_store(waiting=loop) as store:
         ids: list[int] = []
         expected = 0
         if not loop:
             with store.reading() as connection:
-                ids = [get_source(connection, source_id).id for source_id in source or []]
+                ids = find_ids(connection, source or [])
                 if all_:
-                    ids = [each.id for each in list_sources(connection) if each.schedule_enabled]
-                expected = len(ids) or count_due(connection, database_time(connection))
+                    expected = count_enabled_sources(connection)
+                else:
+                    expected = len(ids) or count_due(connection, database_time(connection))
 
         async def work() -> tuple[bool, "Tally"]:
             with progress_bar(t("Visiting"), quiet=json or loop or not expected) as advance:
@@ -80,16 +104,21 @@ def collect(
                 ) as engine:
                     beside = WorkerBeside(store, session.settings, make_fetcher, wanted=loop)
 
+                    publisher = Publisher(store, session.settings, make_fetcher)
+
                     def stop() -> None:
                         engine.stop()
                         beside.stop()
+                        publisher.stop()
 
                     with stopping_on_signals(stop):
                         async with beside:
                             if loop:
-                                async with showing(engine, store, wanted=not json):
+                                async with publisher, showing(engine, store, wanted=not json):
                                     finished = await engine.run()
-                            elif source or all_:
+                            elif all_:
+                                finished = await engine.collect_all()
+                            elif source:
                                 finished = await engine.collect_sources(ids)
                             else:
                                 finished = await engine.collect_due()
@@ -105,25 +134,49 @@ def collect(
         raise typer.Exit(1)
 
 
+def _collect_in_processes(session: Session, json: bool) -> None:
+    """Start processes that collect, and watch them until a signal."""
+    from headwater.cli.processes import CollectorProcesses
+
+    async def work() -> tuple[bool, "Done"]:
+        collecting = CollectorProcesses(session.settings, session.settings.processes)
+        with stopping_on_signals(collecting.stop):
+            return await collecting.run(), collecting.done
+
+    with session.open_store(waiting=True):
+        pass  # its schema is there before several look for it
+    finished, done = run(work())
+    if json:
+        print_json(done._asdict())
+    elif done.visits:
+        _say_done(done)
+    if not finished:
+        raise typer.Exit(1)
+
+
+def _say_done(done: "Tally | Done") -> None:
+    say(
+        t(
+            "{visits} {visits:visit|visits}: {new} new {new:item|items}, {updated} updated,"
+            " {unchanged} unchanged, {failed} failed"
+        ).format(
+            visits=done.visits,
+            new=done.items_new,
+            updated=done.items_updated,
+            unchanged=done.unchanged,
+            failed=done.failed,
+        )
+    )
+
+
 def _tell(store: "Store", tally: "Tally") -> None:
     for source, message in tally.failures:
         say(f"{source.id} {source.name}: {message}", error=True)
     if tally.visits:
-        say(
-            t(
-                "{visits} {visits:visit|visits}: {new} new {new:item|items}, {updated} updated,"
-                " {unchanged} unchanged, {failed} failed"
-            ).format(
-                visits=tally.visits,
-                new=tally.items_new,
-                updated=tally.items_updated,
-                unchanged=tally.unchanged,
-                failed=tally.failed,
-            )
-        )
+        _say_done(tally)
         return
-    from headwater.store.clock import database_time
-    from headwater.store.queue import next_due_at
+    from headwater.store.collecting.queue import next_due_at
+    from headwater.store.core.clock import database_time
 
     with store.reading() as connection:
         first = next_due_at(connection, database_time(connection))
@@ -142,64 +195,61 @@ def _say_nothing_is_due(first: float | None) -> None:
 
 
 def _say_what_is_due(session: Session, json: bool) -> None:
-    from headwater.store.clock import database_time
-    from headwater.store.queue import count_due, list_due, next_due_at
-    from headwater.store.sources import due_since
+    from headwater.collectors.types import type_title
+    from headwater.store.collecting.queue import count_due, iterate_due, next_due_at
+    from headwater.store.collecting.sources import due_since
+    from headwater.store.core.clock import database_time
 
     with session.open_store() as store, store.reading() as connection:
         now = database_time(connection)
+        if json:
+            print_json_list(_due_as_json(due, now) for due in iterate_due(connection, now))
+            return
         total = count_due(connection, now)
-        found = list_due(connection, now, None if json else LISTED_DUE)
-        first = next_due_at(connection, now)
-    if json:
-        print_json(
-            [
-                {
-                    "source_id": due.source.id,
-                    "name": due.source.name,
-                    "type": due.source.type,
-                    "url": due.source.url,
-                    "due_since": iso(due_since(due.place)),
-                    "why": _why_due(due, now),
-                }
-                for due in found
-            ]
-        )
-        return
-    if not found:
-        _say_nothing_is_due(first)
-        return
-    print_table(
-        ("ID", t("Name"), t("Type"), t("Due since"), t("Why")),
-        (
+        if not total:
+            _say_nothing_is_due(next_due_at(connection, now))
+            return
+        print_table(
+            ("ID", t("Name"), t("Type"), t("Due since"), t("Why")),
             (
-                due.source.id,
-                due.source.name,
-                due.source.type,
-                ago(due_since(due.place), now),
-                _why_due(due, now),
-            )
-            for due in found
-        ),
-        empty="",
-    )
-    if total > len(found):
-        say(t("… and {count} more").format(count=total - len(found)))
+                (
+                    due.source.id,
+                    due.source.name,
+                    type_title(due.source.type),
+                    ago(due_since(due.place), now),
+                    _why_due(due, now),
+                )
+                for due in iterate_due(connection, now, LISTED_DUE)
+            ),
+            empty="",
+        )
+    if total > LISTED_DUE:
+        say(t("… and {count} more").format(count=total - LISTED_DUE))
+
+
+def _due_as_json(due: "Due", now: float) -> dict[str, object]:
+    from headwater.store.collecting.sources import due_since
+
+    return {
+        "source_id": due.source.id,
+        "name": due.source.name,
+        "type": due.source.type,
+        "url": due.source.url,
+        "due_since": iso(due_since(due.place)),
+        "why": _why_due(due, now),
+    }
 
 
 def _why_due(due: "Due", now: float) -> str:
     """Why a source is due, in one sentence."""
-    from headwater.model import Plan
-    from headwater.schedule.explain import explain_plan
+    from headwater.schedule.explain import explain_next
 
     source = due.source
     if source.lease_until is not None:
         return t("a collector took it and did not come back in time")
     if due.requested_at is not None:
         return t("a refresh was asked for {when}").format(when=ago(due.requested_at, now))
-    if source.next_fetch_at is None:
-        return t("it has not been visited yet and is first in line")
-    return explain_plan(Plan(source.next_fetch_at, source.plan_reason), state=source.policy_state)
+    return explain_next(source)
 
 
 def _tally_as_json(tally: "Tally") -> dict[str, object]:

@@ -2,24 +2,40 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.items import item_as_json
-from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_json_line, print_table, say
-from headwater.cli.selection import Folders, Search, Sources, Types, read_selection
+from headwater.cli.cursor_digest import digest
+from headwater.cli.output import BIGGEST, Json, from_now, print_json, print_json_line, print_table, say
+from headwater.cli.selection import (
+    Folders,
+    Has,
+    MinScore,
+    Search,
+    Sources,
+    Tags,
+    Types,
+    read_selection,
+)
 from headwater.cli.session import Session
 from headwater.language import translate as t
 
 if TYPE_CHECKING:
-    from headwater.store.cursors import Cursor
+    from headwater.store.reading.cursors import Cursor
 
 app = typer.Typer(
     no_args_is_help=True, help=t("Read everything since the last acknowledgement, in order and by name.")
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help=t("The cursor's name."))]
+
+
+class When(StrEnum):
+    STORED = "stored"
+    CHANGED = "changed"
+    PROCESSED = "processed"
 
 
 @app.command(help=t("Make a cursor: a named reader with a place of its own."))
@@ -30,36 +46,57 @@ def create(
     folder: Folders = None,
     type_name: Types = None,
     search: Search = None,
-    changes: Annotated[bool, typer.Option("--changes", help=t("Changed items come up again."))] = False,
+    has: Has = None,
+    tag: Tags = None,
+    min_score: MinScore = None,
+    when: Annotated[
+        When,
+        typer.Option(
+            help=t("When an item comes up: as it is stored, also when it is changed, or once processed.")
+        ),
+    ] = When.STORED,
+    changes: Annotated[
+        bool, typer.Option("--changes", help=t("Changed items come up again: --when changed."))
+    ] = False,
     from_now_on: Annotated[
         bool, typer.Option("--from-now", help=t("Leave out what is stored already."))
     ] = False,
     json: Json = False,
 ) -> None:
-    from headwater.store.cursors import create_cursor
+    from headwater.store.reading.cursors import create_cursor
+    from headwater.views.cursors import cursor_json
 
     session: Session = context.obj
-    wanted = read_selection(source, folder, type_name, search)
     with session.open_store() as store, store.writing() as connection:
+        wanted = read_selection(
+            connection, source, folder, type_name, search, has=has, tag=tag, min_score=min_score
+        )
         made = create_cursor(
-            connection, name, now=time.time(), selection=wanted, with_changes=changes, from_now=from_now_on
+            connection,
+            name,
+            now=time.time(),
+            selection=wanted,
+            when="changed" if changes else when.value,
+            from_now=from_now_on,
         )
     if json:
-        print_json(_as_json(made))
+        print_json(cursor_json(made))
     else:
         say(t("made the cursor {name}; read it with: headwater cursor read {name}").format(name=name))
 
 
 @app.command("list", help=t("List all cursors."))
 def list_(context: typer.Context, json: Json = False) -> None:
-    from headwater.store.cursors import count_before, list_cursors
-    from headwater.store.selection import to_json
+    from headwater.store.reading.cursors import count_before, list_cursors
+    from headwater.store.reading.selection import tell_selections
+    from headwater.views.cursors import cursor_json
 
     session: Session = context.obj
     with session.open_store() as store, store.reading() as connection:
         found = [(cursor, count_before(connection, cursor)) for cursor in list_cursors(connection)]
+        told = tell_selections(connection, [cursor.selection for cursor, _ in found])
     if json:
-        print_json([_as_json(cursor) | {"waiting": waiting} for cursor, waiting in found])
+        print_json([{**cursor_json(cursor), "waiting": waiting} for cursor, waiting in found])
         return
     print_table(
         (t("Name"), t("Place"), t("Waiting"), t("Acknowledged"), t("Only")),
@@ -69,9 +106,9 @@ def list_(context: typer.Context, json: Json = False) -> None:
                 cursor.position,
                 waiting,
                 from_now(cursor.acknowledged_at),
-                ", ".join(f"{key}={value}" for key, value in to_json(cursor.selection).items()),
+                only,
             )
-            for cursor, waiting in found
+            for (cursor, waiting), only in zip(found, told, strict=True)
         ),
         empty=t("There are no cursors. Make one: headwater cursor create NAME"),
     )
@@ -87,8 +124,9 @@ def read(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help=t("Print JSON, one item a line."))] = False,
 ) -> None:
-    from headwater.store.cursors import acknowledge, read_cursor
-    from headwater.store.search import index_all
+    from headwater.store.reading.cursors import acknowledge, read_cursor
+    from headwater.store.reading.search import index_all
+    from headwater.views.cursors import placed_item_json
 
     session: Session = context.obj
     with session.open_store() as store:
@@ -97,7 +135,7 @@ def read(
             page = read_cursor(connection, name, limit=limit)
         if json:
             for placed in page.items:
-                print_json_line({"position": placed.position, **item_as_json(placed.item)})
+                print_json_line(placed_item_json(placed))
         else:
             print_table(
                 (t("Place"), "ID", t("When"), t("Source"), t("Title"), t("Address")),
@@ -115,7 +153,7 @@ def read(
                 empty=t("Nothing new for this cursor."),
             )
         if acknowledge_all:
-            sys.stdout.flush()  # whoever reads our output has it before it counts as read
+            sys.stdout.flush()  # written out before it counts as read
             with store.writing() as connection:
                 acknowledge(connection, name, page.position, now=time.time())
 
@@ -129,7 +167,7 @@ def ack(
     ],
     json: Json = False,
 ) -> None:
-    from headwater.store.cursors import acknowledge
+    from headwater.store.reading.cursors import acknowledge
 
     session: Session = context.obj
     with session.open_store() as store, store.writing() as connection:
@@ -147,7 +185,7 @@ def reset(
     ] = 0,
     json: Json = False,
 ) -> None:
-    from headwater.store.cursors import reset_cursor
+    from headwater.store.reading.cursors import reset_cursor
 
     session: Session = context.obj
     with session.open_store() as store, store.writing() as connection:
@@ -157,7 +195,7 @@ def reset(
 
 @app.command(help=t("Forget a cursor."))
 def remove(context: typer.Context, name: Name, json: Json = False) -> None:
-    from headwater.store.cursors import remove_cursor
+    from headwater.store.reading.cursors import remove_cursor
 
     session: Session = context.obj
     with session.open_store() as store, store.writing() as connection:
@@ -168,21 +206,13 @@ def remove(context: typer.Context, name: Name, json: Json = False) -> None:
         say(t("removed the cursor {name}").format(name=name))
 
 
+app.command("digest", help=t("Write what is new for a cursor as one document."))(digest)
+
+
 def _show_place(cursor: "Cursor", json: bool) -> None:
+    from headwater.views.cursors import cursor_json
+
     if json:
-        print_json(_as_json(cursor))
+        print_json(cursor_json(cursor))
     else:
         say(t("the cursor {name} is at {place}").format(name=cursor.name, place=cursor.position))
-
-
-def _as_json(cursor: "Cursor") -> dict[str, Any]:
-    from headwater.store.selection import to_json
-
-    return {
-        "name": cursor.name,
-        "position": cursor.position,
-        "with_changes": cursor.with_changes,
-        "selection": to_json(cursor.selection),
-        "created_at": iso(cursor.created_at),
-        "acknowledged_at": iso(cursor.acknowledged_at),
-    }

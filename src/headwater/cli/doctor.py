@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,8 +19,8 @@ from headwater.wording import duration
 
 if TYPE_CHECKING:
     from headwater.config import Settings
-    from headwater.store.database import Store
-    from headwater.store.health import Health
+    from headwater.store.core.database import Store
+    from headwater.store.reports.health import Health
 
 State = Literal["ok", "warning", "wrong"]
 
@@ -42,12 +42,13 @@ NO_WAY = (
 )
 # The extras, and a module that each brings.
 EXTRAS = {
-    "fast": "numba",
-    "enrich": "trafilatura",
     "video": "yt_dlp",
     "analyze": "jsonschema",
     "transcribe": "faster_whisper",
     "notify": "apprise",
+    "browser": "playwright",
+    "mcp": "mcp",
+    "oidc": "joserfc",
     "prefect": "prefect",
 }
 
@@ -62,9 +63,17 @@ class Finding:
     advice: Text | None = None
 
 
-def doctor(context: typer.Context, json: Json = False) -> None:
+def doctor(
+    context: typer.Context,
+    repair: Annotated[
+        bool, typer.Option("--repair", help=t("Make missing tables, columns and indexes again, then check."))
+    ] = False,
+    json: Json = False,
+) -> None:
     session: Session = context.obj
     findings: list[Finding] = []
+    if repair:
+        _repair(session)
     for finding in examine(session):
         findings.append(finding)
         if not json:
@@ -91,6 +100,13 @@ def doctor(context: typer.Context, json: Json = False) -> None:
         say(t("Nothing is wrong."))
     if wrong:
         raise typer.Exit(1)
+
+
+def _repair(session: Session) -> None:
+    from headwater.store.core.schema import repair
+
+    with session.open_store() as store, store.writing() as connection:
+        repair(connection)
 
 
 def _print(finding: Finding) -> None:
@@ -185,7 +201,7 @@ def _extras() -> Iterator[Finding]:
         "extras",
         "ok",
         Text("not installed: {names}", names=", ".join(missing)),
-        Text("whoever needs one installs it, as in: pip install 'headwater[{name}]'", name=missing[0]),
+        Text("install one when you need it, as in: pip install 'headwater[{name}]'", name=missing[0]),
     )
 
 
@@ -206,9 +222,8 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _database(settings: "Settings") -> Iterator[Finding]:
-    from headwater.store.database import Store
-    from headwater.store.health import read_health
-    from headwater.store.migrate import HEAD, UNFINISHED, known_revisions, revision
+    from headwater.store.core.database import Store
+    from headwater.store.core.migrate import HEAD, UNFINISHED, known_revisions, revision
 
     try:
         with Store(settings.database) as store:
@@ -240,15 +255,10 @@ def _database(settings: "Settings") -> Iterator[Finding]:
                 )
             else:
                 yield Finding("migrations", "ok", Text("its schema is the newest, {schema}", schema=HEAD))
-                before = time.time()
-                with store.reading() as connection:
-                    health = read_health(connection)
-                yield _clock(health, before, time.time())
-                yield _collecting(health)
-                yield _runs(health)
-                yield _search(health)
-                yield from _sources(health)
-                yield _network(settings, store)
+                damage = list(_schema(store))
+                yield from damage
+                if not damage:
+                    yield from _contents(settings, store)
     except HeadwaterError as error:
         yield Finding(
             "database",
@@ -256,6 +266,38 @@ def _database(settings: "Settings") -> Iterator[Finding]:
             Text("{problem}", problem=error.render()),
             Text("see that it runs, and that HEADWATER_DATABASE_URL is right"),
         )
+
+
+def _schema(store: "Store") -> Iterator[Finding]:
+    """What differs from the schema that the database says it has."""
+    from sqlalchemy import Table
+
+    from headwater.store.core.schema import schema_differences
+
+    with store.reading() as connection:
+        differences = schema_differences(connection)
+    for difference in differences:
+        if difference.missing is None:
+            advice = Text("`headwater backup FILE`, then `headwater restore FILE` into a new database")
+        elif isinstance(difference.missing, Table):
+            advice = Text("`headwater doctor --repair` makes it again, empty; a backup has its rows")
+        else:
+            advice = Text("`headwater doctor --repair` makes it again")
+        yield Finding("schema", "wrong", difference.message, advice)
+
+
+def _contents(settings: "Settings", store: "Store") -> Iterator[Finding]:
+    from headwater.store.reports.health import read_health
+
+    before = time.time()
+    with store.reading() as connection:
+        health = read_health(connection)
+    yield _clock(health, before, time.time())
+    yield _collecting(health)
+    yield _runs(health)
+    yield _search(health)
+    yield from _sources(health)
+    yield _network(settings, store)
 
 
 def _clock(health: "Health", before: float, after: float) -> Finding:
@@ -279,7 +321,7 @@ def _clock(health: "Health", before: float, after: float) -> Finding:
 
 
 def _collecting(health: "Health") -> Finding:
-    from headwater.store.health import LATE_SECONDS
+    from headwater.store.reports.health import LATE_SECONDS
 
     waits = duration(health.lag_seconds)
     if health.lag_seconds > LATE_SECONDS:
@@ -292,7 +334,7 @@ def _collecting(health: "Health") -> Finding:
                 count=health.due,
                 time=waits,
             ),
-            Text("nobody collects: start `headwater serve` or `headwater collect --loop`")
+            Text("no collector is running: start `headwater serve` or `headwater collect --loop`")
             if idle
             else Text("raise COLLECTOR_CONCURRENCY, or start another collector"),
         )
@@ -350,9 +392,11 @@ def _sources(health: "Health") -> Iterator[Finding]:
             "sources",
             "warning",
             Text(
-                "{count} {count:source refuses|sources refuse} our credentials", count=health.needs_attention
+                "{count} {count:source needs|sources need} your attention: credentials are refused, or the address"
+                " has moved to another origin",
+                count=health.needs_attention,
             ),
-            Text("`headwater source list` shows them; give them new credentials"),
+            Text("`headwater source list` says what to do"),
         )
     yield Finding(
         "sources",
@@ -364,8 +408,8 @@ def _sources(health: "Health") -> Iterator[Finding]:
 
 
 def _network(settings: "Settings", store: "Store") -> Finding:
-    from headwater.collect.lanes import host_of
-    from headwater.store.health import some_addresses
+    from headwater.collect.host_queues import host_of
+    from headwater.store.reports.health import some_addresses
 
     with store.reading() as connection:
         addresses = {host_of(url): url for url in reversed(some_addresses(connection, 50))}
@@ -388,7 +432,7 @@ async def _reach(settings: "Settings", urls: list[str]) -> list[FetchError]:
     """What went wrong, of what can only be the network. Any answer is a good one here."""
     import asyncio
 
-    from headwater.collect.surroundings import make_fetcher
+    from headwater.fetch.client import make_fetcher
     from headwater.fetch.message import Request
 
     problems: list[FetchError] = []

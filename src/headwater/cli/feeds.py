@@ -22,7 +22,7 @@ from headwater.wording import NOTHING
 
 if TYPE_CHECKING:
     from headwater.config import Settings
-    from headwater.formats.feed import Feed
+    from headwater.formats.feeds.feed import Feed
 
 
 class ImportFrom(StrEnum):
@@ -41,8 +41,8 @@ def parse(
     ],
     json: Json = False,
 ) -> None:
-    from headwater.collect.adding import read_url
-    from headwater.formats.feed import parse as parse_feed
+    from headwater.formats.feeds.parse import parse as parse_feed
+    from headwater.sources.adding import read_url
 
     session: Session = context.obj
     settings = session.settings
@@ -63,8 +63,8 @@ def parse(
     }
     for name, value in facts.items():
         say(f"{name}: {NOTHING if value in (None, '') else value}")
-    for note in feed.notes:
-        say(f"{t('Note')}: {note}")
+    for repair in feed.repairs:
+        say(f"{t('Note')}: {repair.render()}")
     print_table(
         (t("Published"), t("Title"), t("Address"), t("Text")),
         (
@@ -83,9 +83,9 @@ def parse(
 
 
 async def _fetch_feed(settings: "Settings", url: str) -> "Feed":
-    from headwater.collect.surroundings import make_fetcher
+    from headwater.fetch.client import make_fetcher
     from headwater.fetch.message import Request
-    from headwater.formats.feed import parse as parse_feed
+    from headwater.formats.feeds.parse import parse as parse_feed
 
     async with make_fetcher(settings) as fetcher:
         response = await fetcher.get(Request(url))
@@ -94,13 +94,13 @@ async def _fetch_feed(settings: "Settings", url: str) -> "Feed":
 
 def discover(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help=t("The address of a page."))],
+    url: Annotated[str, typer.Argument(metavar="URL", help=t("The address of a page."))],
     json: Json = False,
 ) -> None:
-    from headwater.collect.adding import read_url
-    from headwater.collect.discovery import FoundFeed
-    from headwater.collect.discovery import discover as find
-    from headwater.collect.surroundings import make_fetcher
+    from headwater.fetch.client import make_fetcher
+    from headwater.sources.adding import read_url
+    from headwater.sources.discovery import FoundFeed, mark_subscribed
+    from headwater.sources.discovery import discover as find
 
     session: Session = context.obj
 
@@ -109,8 +109,13 @@ def discover(
             return await find(read_url(url), fetcher)
 
     found = run(look())
+    if session.has_database():
+        with session.open_store() as store, store.reading() as connection:
+            found = mark_subscribed(connection, found)
     if json:
-        print_json(found)
+        from headwater.views.feeds import found_feed_json
+
+        print_json([found_feed_json(each) for each in found])
         return
     how = {
         None: t("it is a feed itself"),
@@ -120,8 +125,17 @@ def discover(
         "guess": t("at a usual place"),
     }
     print_table(
-        (t("Address"), t("Title"), t("How")),
-        ((each.url, each.title, how[each.how]) for each in found),
+        (t("Address"), t("Title"), t("Items"), t("How"), t("Note")),
+        (
+            (
+                each.url,
+                each.title,
+                NOTHING if each.items is None else each.items,
+                how[each.how],
+                t("subscribed already") if each.source_id else each.problem or "",
+            )
+            for each in found
+        ),
         empty="",
     )
 
@@ -140,9 +154,9 @@ def import_(
     ] = None,
     json: Json = False,
 ) -> None:
-    from headwater.collect.importing.reading import read_export
-    from headwater.collect.lists import import_export
-    from headwater.store.clock import measured_clock
+    from headwater.sources.importing.reading import read_export
+    from headwater.sources.lists import import_export
+    from headwater.store.core.clock import measured_clock
 
     session: Session = context.obj
     data = _read(file)
@@ -161,16 +175,27 @@ def import_(
         )
     counts = Counter(entry.outcome for entry in report)
     if json:
-        print_json(report)
+        from headwater.views.feeds import import_report_json
+
+        print_json(import_report_json(report))
         return
     for entry in report:
         if entry.outcome != "added":
-            say(f"{entry.title or entry.url}: {entry.reason}", error=True)
+            name = f"{entry.title} ({entry.url})" if entry.title not in ("", entry.url) else entry.url
+            say(f"{name}: {entry.reason}", error=True)
     say(
         t("{added} added, {known} known already, {rejected} rejected").format(
             added=counts["added"], known=counts["known"], rejected=counts["rejected"]
         )
     )
+    if exported.stars or exported.tags:
+        say(
+            t("not imported: {stars} {stars:star|stars}, tags of {tags} {tags:entry|entries}").format(
+                stars=exported.stars, tags=exported.tags
+            )
+        )
+    if paused := sum(outline.paused for outline in exported.outlines):
+        say(t("{count} {count:feed is|feeds are} paused, as there").format(count=paused))
     if seen := sum(entry.seen for entry in report):
         say(
             t("{count} {count:entry that was|entries that were} read there will not come back as new").format(
@@ -184,18 +209,33 @@ def export(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE.opml", help=t("Else to standard output."))
     ] = None,
+    with_secrets: Annotated[
+        bool,
+        typer.Option("--with-secrets", help=t("Write addresses whole, with the tokens in them.")),
+    ] = False,
 ) -> None:
-    from headwater.collect.lists import export_opml
     from headwater.files import write_whole
-    from headwater.store.sources import list_sources
+    from headwater.sources.lists import export_opml
 
     session: Session = context.obj
-    with session.open_store() as store, store.reading() as connection:
-        document = export_opml(list_sources(connection), time.time())
-    if file is None:
-        sys.stdout.buffer.write(escaped(document.decode(), "&#x{:x};").encode())
-        return
-    write_whole(file, document)
+    masked = 0
+
+    def count(url: str) -> None:
+        nonlocal masked
+        masked += 1
+
+    with session.open_store() as store:
+        pieces = export_opml(store, time.time(), with_secrets=with_secrets, on_masked=count)
+        if file is None:
+            for piece in pieces:
+                sys.stdout.buffer.write(escaped(piece.decode(), "&#x{:x};").encode())
+        else:
+            write_whole(file, pieces)
+    if masked:
+        told = t(
+            "{count} {count:address holds|addresses hold} a secret, shown as ***; --with-secrets writes them whole"
+        )
+        say(told.format(count=masked), error=True)
 
 
 def _is_address(place: str) -> bool:

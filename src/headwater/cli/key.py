@@ -1,16 +1,13 @@
 """`headwater key …`: who may use the API."""
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, say
+from headwater.cli.output import BIGGEST, Json, from_now, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.language import translate as t
-
-if TYPE_CHECKING:
-    from headwater.store.keys import ApiKey
 
 app = typer.Typer(no_args_is_help=True, help=t("Make, list and revoke the keys of the API."))
 
@@ -23,35 +20,52 @@ def add(
         list[str] | None,
         typer.Option(
             help=t(
-                "What its holder may do: read, refresh or admin (everything); may be repeated. Else: read."
+                "What its holder may do: read, refresh, edit (one's own reading) or admin (everything);"
+                " may be repeated. Default: read."
             )
         ),
     ] = None,
+    user: Annotated[str | None, typer.Option(help=t("Whose key it is. Default: the first admin."))] = None,
+    days: Annotated[
+        float | None, typer.Option(help=t("After how many days it expires. Default: never."))
+    ] = None,
     json: Json = False,
 ) -> None:
-    from headwater.store.keys import add_key
+    from headwater.store.people.keys import add_key
+    from headwater.store.people.users import require_user
+    from headwater.views.keys import new_key_json
 
     session: Session = context.obj
+    now = time.time()
     with session.open_store() as store, store.writing() as connection:
-        key, secret = add_key(connection, name=name, scopes=scope or ["read"], now=time.time())
-    if json:
-        print_json({**key_as_json(key), "key": secret})
-    else:
-        say(
-            t("key {id}, {name}: keep it, it is not shown again").format(id=key.id, name=key.name), error=True
+        key, secret = add_key(
+            connection,
+            name=name,
+            scopes=scope or ["read"],
+            now=now,
+            user_id=None if user is None else require_user(connection, user).id,
+            expires_at=None if days is None else now + days * 86_400.0,
         )
+    if json:
+        print_json(new_key_json(key, secret))
+    else:
+        told = t("key {id}, {name}, with the scopes: {scopes}. Keep it, it is not shown again.")
+        say(told.format(id=key.id, name=key.name, scopes=", ".join(key.scopes)), error=True)
+        if not key.allows("admin") and key.role == "admin":
+            say(t("A key that may do everything: headwater key add NAME --scope admin"), error=True)
         say(secret)  # alone on the standard output, for scripts
 
 
 @app.command("list", help=t("List all keys, without the keys themselves."))
 def list_(context: typer.Context, json: Json = False) -> None:
-    from headwater.store.keys import list_keys
+    from headwater.store.people.keys import list_keys
+    from headwater.views.keys import key_json
 
     session: Session = context.obj
     with session.open_store() as store, store.reading() as connection:
         found = list_keys(connection)
     if json:
-        print_json([key_as_json(key) for key in found])
+        print_json([key_json(key) for key in found])
         return
     print_table(
         ("ID", t("Name"), t("Begins with"), t("Scopes"), t("Made"), t("Last used"), t("Revoked")),
@@ -77,25 +91,13 @@ def revoke(
     key_id: Annotated[int, typer.Argument(metavar="ID", max=BIGGEST, help=t("The key's number, as listed."))],
     json: Json = False,
 ) -> None:
-    from headwater.store.keys import revoke_key
+    from headwater.store.people.keys import revoke_key
+    from headwater.views.keys import key_json
 
     session: Session = context.obj
     with session.open_store() as store, store.writing() as connection:
         key = revoke_key(connection, key_id, time.time())
     if json:
-        print_json(key_as_json(key))
+        print_json(key_json(key))
     else:
         say(t("revoked key {id}: {name}").format(id=key.id, name=key.name))
-
-
-def key_as_json(key: "ApiKey") -> dict[str, Any]:
-    """A key as programs read it: all but the key itself."""
-    return {
-        "id": key.id,
-        "name": key.name,
-        "prefix": key.prefix,
-        "scopes": list(key.scopes),
-        "created_at": iso(key.created_at),
-        "last_used_at": iso(key.last_used_at),
-        "revoked_at": iso(key.revoked_at),
-    }

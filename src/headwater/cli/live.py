@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from headwater.collect.engine import Engine
-    from headwater.store.database import Store
+    from headwater.store.core.database import Store
 
 REFRESH_SECONDS = 0.5
 LOOK_SECONDS = 2.0
@@ -35,7 +35,7 @@ class LiveView:
 
     async def look(self) -> None:
         from headwater.errors import StoreError
-        from headwater.store.queue import next_due_at
+        from headwater.store.collecting.queue import next_due_at
 
         with contextlib.suppress(StoreError):  # the engine says so itself
             self._next_due_at = await self._store.read(next_due_at, self._engine.clock())

@@ -6,14 +6,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.cli.output import Json, iso, print_json, print_table, progress_bar, say
-from headwater.cli.selection import Folders, Search, Sources, Types, read_selection
+from headwater.cli.output import Json, print_json, print_table, progress_bar, say
+from headwater.cli.selection import (
+    Folders,
+    Has,
+    MinScore,
+    Search,
+    Sources,
+    Tags,
+    Types,
+    read_selection,
+)
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
 
 if TYPE_CHECKING:
-    from headwater.store.outlets import Outlet
+    from headwater.store.reading.outlets import Outlet
 
 app = typer.Typer(no_args_is_help=True, help=t("Publish what was collected as feeds of your own."))
 
@@ -24,6 +33,31 @@ ByPipelines = Annotated[
 Title = Annotated[str | None, typer.Option(help=t("The feed's title; else its name."))]
 Description = Annotated[str | None, typer.Option(help=t("The feed's description."))]
 Limit = Annotated[int | None, typer.Option(min=1, max=1_000, help=t("How many items, newest first."))]
+Content = Annotated[
+    str | None,
+    typer.Option(
+        "--publish",
+        metavar="CONTENT",
+        help=t(
+            "What to publish of an item, the first that there is: original, full_text, summary, translation:zh,"
+            " transcript, analysis, template; separated by commas."
+        ),
+    ),
+]
+BodyTemplate = Annotated[
+    str | None,
+    typer.Option("--template", help=t("A template that makes the body of each item; publishes `template`.")),
+]
+OwnMedia = Annotated[
+    bool | None,
+    typer.Option(
+        "--own-media/--publishers-media",
+        help=t("Let readers fetch archived images and files from here, not from their publishers."),
+    ),
+]
+OfDigest = Annotated[
+    str | None, typer.Option("--digest", help=t("Publish the issues of this digest instead of items."))
+]
 Hub = Annotated[str | None, typer.Option(help=t("The address of a WebSub hub that the feed names."))]
 
 
@@ -37,7 +71,14 @@ def add(
     folder: Folders = None,
     type_name: Types = None,
     search: Search = None,
+    has: Has = None,
+    tag: Tags = None,
+    min_score: MinScore = None,
     by_pipelines: ByPipelines = False,
+    content: Content = None,
+    template: BodyTemplate = None,
+    own_media: OwnMedia = None,
+    digest: OfDigest = None,
     limit: Limit = None,
     hub: Hub = None,
     private: Annotated[
@@ -45,21 +86,32 @@ def add(
     ] = False,
     json: Json = False,
 ) -> None:
-    from headwater.store.outlets import Outlet, add_outlet
+    from headwater.publish.outlets import check_outlet, read_content
+    from headwater.store.reading.outlets import ORIGINAL, TEMPLATE, Outlet, add_outlet
 
     session: Session = context.obj
-    outlet = Outlet(
-        name,
-        title or name,
-        read_selection(source, folder, type_name, search, outlet=name if by_pipelines else None),
-        description,
-        limit or 50,
-        hub,
-    )
     with session.open_store() as store, store.writing() as connection:
+        by = name if by_pipelines else None
+        selection = read_selection(
+            connection, source, folder, type_name, search, outlet=by, has=has, tag=tag, min_score=min_score
+        )
+        wanted = read_content(content) if content else (TEMPLATE,) if template else (ORIGINAL,)
+        outlet = Outlet(
+            name,
+            title or name,
+            selection,
+            description,
+            limit or 50,
+            hub,
+            content=wanted,
+            template=template,
+            own_media=bool(own_media),
+            digest=digest,
+        )
+        check_outlet(outlet)
         added = add_outlet(connection, outlet, time.time(), private=private)
     if json:
-        print_json(outlet_as_json(added))
+        _print(added)
     else:
         say(
             t(
@@ -78,58 +130,74 @@ def edit(
     folder: Folders = None,
     type_name: Types = None,
     search: Search = None,
+    has: Has = None,
+    tag: Tags = None,
+    min_score: MinScore = None,
     by_pipelines: ByPipelines = False,
+    content: Content = None,
+    template: BodyTemplate = None,
+    own_media: OwnMedia = None,
     limit: Limit = None,
     hub: Hub = None,
     json: Json = False,
 ) -> None:
-    from headwater.store.outlets import change_outlet
-    from headwater.store.selection import EVERYTHING
+    from headwater.publish.outlets import check_outlet, read_content
+    from headwater.store.reading.outlets import TEMPLATE, change_outlet
+    from headwater.store.reading.selection import EVERYTHING
 
     session: Session = context.obj
-    selection = read_selection(source, folder, type_name, search, outlet=name if by_pipelines else None)
-    changes: dict[str, Any] = {
-        "title": title,
-        "description": description,
-        "item_limit": limit,
-        "hub_url": hub,
-        "selection": None if selection == EVERYTHING else selection,
-    }
     with session.open_store() as store, store.writing() as connection:
-        changed = change_outlet(
-            connection,
-            name,
-            time.time(),
-            **{key: value for key, value in changes.items() if value is not None},
+        by = name if by_pipelines else None
+        selection = read_selection(
+            connection, source, folder, type_name, search, outlet=by, has=has, tag=tag, min_score=min_score
         )
+        changes: dict[str, Any] = {
+            "title": title,
+            "description": description,
+            "item_limit": limit,
+            "hub_url": hub,
+            "selection": None if selection == EVERYTHING else selection,
+            "content": read_content(content) if content else (TEMPLATE,) if template else None,
+            "template": template,
+            "own_media": own_media,
+        }
+        if content and TEMPLATE not in changes["content"]:
+            changes["template"] = ""
+        given = {key: value for key, value in changes.items() if value is not None}
+        if "template" in given:
+            given["template"] = given["template"] or None
+        changed = change_outlet(connection, name, time.time(), **given)
+        check_outlet(changed)
     if json:
-        print_json(outlet_as_json(changed))
+        _print(changed)
     else:
         say(t("changed outlet {name}").format(name=name))
 
 
 @app.command("list", help=t("List all outlets."))
 def list_(context: typer.Context, json: Json = False) -> None:
-    from headwater.store.outlets import list_outlets
-    from headwater.store.selection import to_json
+    from headwater.store.reading.outlets import list_outlets
+    from headwater.store.reading.selection import tell_selections
+    from headwater.views.outlets import outlet_json
 
     session: Session = context.obj
     with session.open_store() as store, store.reading() as connection:
         found = list_outlets(connection)
+        told = tell_selections(connection, [outlet.selection for outlet in found])
     if json:
-        print_json([outlet_as_json(outlet) for outlet in found])
+        print_json([outlet_json(outlet, with_token=True) for outlet in found])
         return
     print_table(
-        (t("Name"), t("Title"), t("Shows"), t("Address")),
+        (t("Name"), t("Title"), t("Shows"), t("Publishes"), t("Address")),
         (
             (
                 outlet.name,
                 outlet.title,
-                ", ".join(f"{key}={value}" for key, value in to_json(outlet.selection).items())
-                or t("everything"),
+                shows,
+                ", ".join(outlet.content),
                 _path(outlet),
             )
-            for outlet in found
+            for outlet, shows in zip(found, told, strict=True)
         ),
         empty=t("There are no outlets yet. Add one with: headwater outlet add NAME"),
     )
@@ -137,7 +205,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
 
 @app.command(help=t("Remove an outlet. The items stay."))
 def remove(context: typer.Context, name: Name) -> None:
-    from headwater.store.outlets import remove_outlet
+    from headwater.store.reading.outlets import remove_outlet
 
     session: Session = context.obj
     with session.open_store() as store, store.writing() as connection:
@@ -150,7 +218,7 @@ def publish(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help=t("The outlets to write; all that are not private when left out.")
+            metavar="NAME", help=t("The outlets to write; all that are not private when left out.")
         ),
     ] = None,
     directory: Annotated[Path, typer.Option(help=t("Where the files go."))] = Path("outlets"),
@@ -163,9 +231,12 @@ def publish(
     ] = None,
     json: Json = False,
 ) -> None:
-    from headwater.outlets import FORMATS, write_outlet
-    from headwater.store.outlets import list_outlets
-    from headwater.store.search import index_all
+    from headwater.publish.media import MediaAddresses
+    from headwater.publish.outlets import write_outlet
+    from headwater.store.reading.media import media_secret
+    from headwater.store.reading.outlets import list_outlets
+    from headwater.store.reading.search import index_all
+    from headwater.views.outlets import FORMATS
 
     session: Session = context.obj
     wanted = [format.strip() for format in formats.split(",") if format.strip()]
@@ -184,7 +255,11 @@ def publish(
             for number, name in enumerate(chosen):
                 advance(number, len(chosen), name)
                 with store.reading() as connection:
-                    written += write_outlet(connection, name, directory, wanted, base_url)
+                    site = session.settings.public_url
+                    addresses = site and MediaAddresses.under(
+                        session.settings.data_dir, media_secret(connection), site
+                    )
+                    written += write_outlet(connection, name, directory, wanted, base_url, addresses or None)
     if json:
         print_json([{"path": str(path), "written": is_new} for path, is_new in written])
     elif not written:
@@ -193,25 +268,13 @@ def publish(
         say((t("{path}: written") if is_new else t("{path}: nothing new")).format(path=path))
 
 
-def outlet_as_json(outlet: "Outlet") -> dict[str, Any]:
-    """An outlet as programs read it."""
-    from headwater.outlets import FORMATS
-    from headwater.store.selection import to_json
+def _print(outlet: "Outlet") -> None:
+    from headwater.views.outlets import outlet_json
 
-    return {
-        "name": outlet.name,
-        "title": outlet.title,
-        "description": outlet.description,
-        "selection": to_json(outlet.selection),
-        "item_limit": outlet.item_limit,
-        "hub_url": outlet.hub_url,
-        "paths": {format: _path(outlet, format) for format in FORMATS},
-        "created_at": iso(outlet.created_at),
-        "updated_at": iso(outlet.updated_at),
-    }
+    print_json(outlet_json(outlet, with_token=True))
 
 
-def _path(outlet: "Outlet", format: str = "rss") -> str:
-    from headwater.outlets import path_of
+def _path(outlet: "Outlet") -> str:
+    from headwater.views.outlets import outlet_json
 
-    return f"/outlets/{path_of(outlet.name, format)}" + (f"?token={outlet.token}" if outlet.token else "")
+    return str(outlet_json(outlet, with_token=True)["paths"]["rss"])

@@ -10,7 +10,8 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
@@ -19,6 +20,10 @@ from headwater.language import translate as t
 from headwater.wording import ago
 from headwater.wording import iso as iso
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+TABLE_ROWS = 1_000  # whose widths are found together, where a table is longer
 BIGGEST = 2**63 - 1  # the largest number a database keeps
 
 Json = Annotated[bool, typer.Option("--json", help=t("Print JSON."))]
@@ -55,6 +60,16 @@ def escaped(document: str, form: str) -> str:
 def print_json(data: Any) -> None:
     # As bytes: JSON is UTF-8, whatever the terminal speaks.
     typer.echo(escaped(orjson.dumps(data, option=orjson.OPT_INDENT_2).decode(), "\\u{:04x}").encode())
+
+
+def print_json_list(things: Iterable[Any]) -> None:
+    """A JSON list whose members are made, printed and forgotten one by one."""
+    separator = b"["
+    for thing in things:
+        text = escaped(orjson.dumps(thing, option=orjson.OPT_INDENT_2).decode(), "\\u{:04x}")
+        typer.echo(separator + b"\n  " + text.replace("\n", "\n  ").encode(), nl=False)
+        separator = b","
+    typer.echo(b"[]" if separator == b"[" else b"\n]")
 
 
 def print_json_line(data: Any) -> None:
@@ -102,15 +117,35 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        # Text, not markup: what a publisher writes in brackets is not ours to interpret.
-        table.add_row(*(Text("" if value is None else printable(str(value))) for value in row))
     console = Console(width=None if _is_terminal() else 200)
-    if table.row_count:
+    left = iter(rows)
+    is_first = True
+    while part := list(islice(left, TABLE_ROWS)):
+        table = Table(*columns, box=None, pad_edge=False, header_style="bold", show_header=is_first)
+        for row in part:
+            # Text, not markup: what a publisher writes in brackets is not ours to interpret.
+            table.add_row(*(Text("" if value is None else printable(str(value))) for value in row))
         console.print(table)
-    else:
+        is_first = False
+    if is_first:
         say(empty)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Pairs of a name and a value, one to a line; a value too long for it goes on below itself."""
+    from rich.console import Console
+
+    Console(width=None if _is_terminal() else 200).print(facts_table(facts))
+
+
+def facts_table(facts: Iterable[tuple[str, str]]) -> "RenderableType":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, value in facts:
+        table.add_row(Text(printable(name), style="bold"), Text(printable(value)))
+    return table
 
 
 @contextlib.contextmanager

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import orjson
 import typer
 
+from headwater.cli.choosing import OfSource
 from headwater.cli.files import read_text
-from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, progress_bar, say
+from headwater.cli.output import BIGGEST, Json, from_now, print_json, print_table, progress_bar, say
 from headwater.cli.selection import Folders, Search, Sources, Types, read_selection
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
+from headwater.wording import tell_run, tell_step
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from headwater.store.database import Store
-    from headwater.store.starting import Run, RunQuery
+    from headwater.store.core.database import Store
+    from headwater.store.pipelines.starting import RunQuery
 
 app = typer.Typer(no_args_is_help=True, help=t("List, start, repeat, retry and cancel pipeline runs."))
 
@@ -35,9 +37,6 @@ State = Annotated[
 ]
 OfTemplate = Annotated[
     str | None, typer.Option("--template", metavar="TEMPLATE", help=t("Only this template's."))
-]
-OfSource = Annotated[
-    int | None, typer.Option("--source", metavar="ID", max=BIGGEST, help=t("Only this source's."))
 ]
 Hours = Annotated[
     float | None, typer.Option("--hours", min=0, help=t("Only those created in the last so many hours."))
@@ -56,21 +55,22 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, max=BIGGEST, help=t("How many, newest first."))] = 50,
     json: Json = False,
 ) -> None:
-    from headwater.store.starting import list_runs
+    from headwater.store.pipelines.starting import list_runs
+    from headwater.views.runs import run_json
 
     session: Session = context.obj
     with session.open_store() as store, store.reading() as connection:
         wanted = _query(connection, None, "failed" if failed else status, template, source, hours)
         found = list_runs(connection, wanted, limit=limit)
     if json:
-        print_json([run_as_json(run) for run in found])
+        print_json([run_json(run) for run in found])
         return
     print_table(
         ("ID", t("State"), t("Template"), t("Item"), t("Step"), t("Created"), t("Error")),
         (
             (
                 run.id,
-                t(run.status),
+                tell_run(run.status, run.error_message),
                 run.template_name,
                 run.item_title,
                 run.current_step_index + 1,
@@ -85,15 +85,16 @@ def list_(
 
 @app.command(help=t("Show one run with its steps, their outputs and errors."))
 def show(context: typer.Context, run_id: Id, json: Json = False) -> None:
-    from headwater.store.starting import get_run
+    from headwater.store.pipelines.starting import get_run
+    from headwater.views.runs import whole_run_json
 
     session: Session = context.obj
     with session.open_store() as store, store.reading() as connection:
         run = get_run(connection, run_id)
     if json:
-        print_json(run_as_json(run))
+        print_json(whole_run_json(run))
         return
-    say(f"{run.id} {t(run.status)}: {run.template_name or ''} · {run.item_title}")
+    say(f"{run.id} {tell_run(run.status, run.error_message)}: {run.template_name or ''} · {run.item_title}")
     if run.error_message:
         say(run.error_message)
     print_table(
@@ -102,7 +103,7 @@ def show(context: typer.Context, run_id: Id, json: Json = False) -> None:
             (
                 step.index + 1,
                 step.step_type,
-                t(step.status),
+                tell_step(step.status, step.error_message),
                 step.attempts,
                 from_now(step.started_at) if step.started_at else None,
                 f"{step.completed_at - step.started_at:.1f} s"
@@ -115,6 +116,23 @@ def show(context: typer.Context, run_id: Id, json: Json = False) -> None:
         ),
         empty="",
     )
+    if run.earlier:
+        say(t("Before they were run again:"))
+        print_table(
+            ("", t("State"), t("Attempts"), t("Run again"), t("Output or error")),
+            (
+                (
+                    result.step_index + 1,
+                    tell_step(result.status, result.error_message),
+                    result.attempts,
+                    from_now(result.replaced_at),
+                    result.error_message
+                    or (orjson.dumps(result.output).decode()[:500] if result.output is not None else None),
+                )
+                for result in run.earlier
+            ),
+            empty="",
+        )
 
 
 @app.command(help=t("Start a template for items; each version of an item once, unless forced."))
@@ -144,17 +162,20 @@ def start(
     ] = None,
     json: Json = False,
 ) -> None:
-    from headwater.store.search import index_all
-    from headwater.store.selection import EVERYTHING
-    from headwater.store.starting import find_item_ids, start_runs
-    from headwater.store.templates import find_template
+    from headwater.store.pipelines.starting import find_item_ids, start_runs
+    from headwater.store.pipelines.templates import find_template
+    from headwater.store.reading.search import index_all
+    from headwater.store.reading.selection import EVERYTHING
 
-    selection = read_selection(source, folder, type_name, search)
-    if bool(item_ids) + (selection != EVERYTHING) + all_ != 1:
-        raise InputError("say for which items: their numbers, --source, --folder, --type, --search or --all")
     session: Session = context.obj
     runtime_config = _read_runtime(setting or [])
     with session.open_store() as store:
+        with store.reading() as connection:
+            selection = read_selection(connection, source, folder, type_name, search)
+        if bool(item_ids) + (selection != EVERYTHING) + all_ != 1:
+            raise InputError(
+                "say for which items: their numbers, --source, --folder, --type, --search or --all"
+            )
         if selection.search is not None:
             index_all(store, time.time())
         with store.reading() as connection:
@@ -196,7 +217,7 @@ def rerun(
     hours: Hours = None,
     json: Json = False,
 ) -> None:
-    from headwater.store.starting import rerun as rerun_one
+    from headwater.store.pipelines.starting import rerun as rerun_one
 
     wanted = (run_ids, status, template, source, hours)
     message = t("{count} {count:run begins|runs begin} again at step {number}")
@@ -220,7 +241,7 @@ def retry(
     hours: Hours = None,
     json: Json = False,
 ) -> None:
-    from headwater.store.starting import retry as retry_one
+    from headwater.store.pipelines.starting import retry as retry_one
 
     message = t("{count} {count:run goes|runs go} on")
     _for_each(
@@ -242,7 +263,7 @@ def cancel(
     source: OfSource = None,
     json: Json = False,
 ) -> None:
-    from headwater.store.starting import cancel as cancel_one
+    from headwater.store.pipelines.starting import cancel as cancel_one
 
     def cancel_it(connection: "Connection", run_id: int) -> None:
         cancel_one(connection, run_id, _now(connection))
@@ -260,7 +281,7 @@ def cancel(
 
 def _for_each(
     session: Session,
-    wanted: tuple[list[int] | None, str | None, str | None, int | None, float | None],
+    wanted: tuple[list[int] | None, str | None, str | None, str | None, float | None],
     work: "Callable[[Connection, int], None]",
     title: str,
     summary: Callable[[int], str],
@@ -268,7 +289,7 @@ def _for_each(
     json: bool,
 ) -> None:
     """Do `work` with every run that is wanted. With one named run its error is ours, else a line each."""
-    from headwater.store.starting import find_run_ids
+    from headwater.store.pipelines.starting import find_run_ids
 
     if not any(value is not None for value in wanted) or wanted[0] == []:
         raise InputError("say which runs: their numbers, --failed, --status, --template, --source or --hours")
@@ -287,7 +308,7 @@ def _for_each(
                 except InputError as error:
                     if len(run_ids) == 1:
                         raise
-                    refused.append((run_id, error.render()))
+                    refused.append((run_id, error.render_with_hint()))
 
         _in_batches(store, run_ids, title, work_on_some, quiet=json)
     if json:
@@ -319,24 +340,25 @@ def _query(
     run_ids: list[int] | None,
     status: Any,
     template: str | None,
-    source_id: int | None,
+    source: str | None,
     hours: float | None,
 ) -> "RunQuery":
-    from headwater.store.starting import RunQuery
-    from headwater.store.templates import find_template
+    from headwater.store.collecting.sources import find_source
+    from headwater.store.pipelines.starting import RunQuery
+    from headwater.store.pipelines.templates import find_template
 
     return RunQuery(
         run_ids=run_ids,
         status=status,
         template_id=None if template is None else find_template(connection, template).id,
-        source_id=source_id,
+        source_id=None if source is None else find_source(connection, source, removed=True).id,
         since_at=None if hours is None else _now(connection) - 3_600 * hours,
     )
 
 
 def _now(connection: "Connection") -> float:
     """By the database's clock, as the workers' leases and waits are."""
-    from headwater.store.clock import database_time
+    from headwater.store.core.clock import database_time
 
     return database_time(connection)
 
@@ -354,15 +376,3 @@ def _read_runtime(assignments: list[str]) -> dict[str, Any]:
         except orjson.JSONDecodeError:
             config[key.strip()] = value
     return config
-
-
-def run_as_json(run: "Run") -> dict[str, Any]:
-    """A run as programs read it."""
-    from headwater.pipeline.showing import run_values
-
-    values = run_values(run)
-    return _with_dates(values) | {"steps": [_with_dates(step) for step in values["steps"]]}
-
-
-def _with_dates(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: iso(value) if key.endswith("_at") else value for key, value in values.items()}

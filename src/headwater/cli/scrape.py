@@ -11,16 +11,16 @@ from headwater.errors import InputError
 from headwater.language import translate as t
 
 if TYPE_CHECKING:
-    from headwater.collect.scraping import PageReport
-    from headwater.formats.propose import Proposal
+    from headwater.formats.pages.propose import Proposal
     from headwater.model import Source
+    from headwater.sources.scraping import PageReport
 
 SHOWN_ITEMS = 10
 
 
 def scrape(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help=t("The address of a page."))],
+    url: Annotated[str, typer.Argument(metavar="URL", help=t("The address of a page."))],
     choose: Annotated[
         int, typer.Option(min=1, max=9, help=t("Which of the proposals to take; 1 is the most likely one."))
     ] = 1,
@@ -29,15 +29,19 @@ def scrape(
     yes: Annotated[bool, typer.Option("--yes", "-y", help=t("Save the source without asking."))] = False,
     json: Json = False,
 ) -> None:
-    from headwater.cli.source import source_as_json
-    from headwater.collect.adding import add_and_visit, read_new_source, read_url
-    from headwater.collect.scraping import config_of, look_at_page
-    from headwater.collect.surroundings import make_fetcher, read_surroundings
+    from headwater.cli.source import whole_source_as_json
+    from headwater.collect.context import read_visit_context
+    from headwater.fetch.client import make_fetcher
+    from headwater.sources.adding import add_and_visit, read_new_source, read_url
+    from headwater.sources.scraping import config_of, look_at_page
 
     session: Session = context.obj
     address = read_url(url)
 
+    shown: dict[str, Any] | None = None
+
     async def look_and_save() -> "tuple[PageReport, Source | None]":
+        nonlocal shown
         async with make_fetcher(session.settings) as fetcher:
             report = await look_at_page(address, fetcher)
             if not json:
@@ -46,8 +50,11 @@ def scrape(
                 return report, None
             wanted = read_new_source(address, "web.scraper", config_of(_chosen(report, choose)), name, folder)
             with session.open_store() as store:
-                world = await read_surroundings(store, session.settings, fetcher)
-                return report, await add_and_visit(wanted, world)
+                visit_context = await read_visit_context(store, session.settings, fetcher)
+                added = await add_and_visit(wanted, visit_context)
+                with store.reading() as connection:
+                    shown = whole_source_as_json(session, connection, added)
+                return report, added
 
     report, added = asyncio.run(look_and_save())
     if json:
@@ -56,7 +63,7 @@ def scrape(
                 "url": report.url,
                 "feeds": report.feeds,
                 "proposals": [_as_json(proposal) for proposal in report.proposals],
-                "source": source_as_json(added) if added else None,
+                "source": shown,
             }
         )
     elif added is not None:
@@ -83,7 +90,7 @@ def _confirm() -> bool:
 
 
 def _show(report: "PageReport", choose: int) -> None:
-    from headwater.collect.scraping import config_of
+    from headwater.sources.scraping import config_of
 
     for feed in report.feeds:
         say(
@@ -118,18 +125,10 @@ def _show(report: "PageReport", choose: int) -> None:
 
 
 def _as_json(proposal: "Proposal") -> dict[str, Any]:
-    from headwater.collect.scraping import config_of
+    from headwater.sources.scraping import config_of
+    from headwater.views.items import collected_item_json
 
     return {
         "config": config_of(proposal),
-        "items": [
-            {
-                "title": item.title,
-                "url": item.url,
-                "published_at": iso(item.published_at),
-                "summary": item.summary,
-                "image_url": item.image_url,
-            }
-            for item in proposal.page.items
-        ],
+        "items": [collected_item_json(item) for item in proposal.page.items],
     }

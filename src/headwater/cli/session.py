@@ -10,10 +10,13 @@ from headwater.cli.output import JsonFormatter, PrintableFormatter
 from headwater.config import INTERVAL_NAME, INTERVAL_VARIABLE, Settings, load_settings
 from headwater.errors import InputError, SettingError, Text
 from headwater.fetch.guard import Guard
+from headwater.files import make_private
 from headwater.language import choose_language
 
 if TYPE_CHECKING:
-    from headwater.store.database import Store
+    from headwater.store.core.database import Store
+
+OUR_FILES = {"headwater.db", "files", "rss_states"}  # what Headwater keeps in its data directory
 
 
 @dataclass
@@ -43,23 +46,45 @@ class Session:
         _refuse_unknown_types(settings)
         return settings
 
+    def has_database(self) -> bool:
+        """Whether there is a database already: a command that only looks something up does not make one."""
+        return bool(self.settings.database_url) or (self.settings.data_dir / "headwater.db").exists()
+
     def open_store(self, *, waiting: bool = False) -> "Store":
         """The store. `waiting`: for a database that is away, as whoever works on for ever does later on, too."""
-        from headwater.store.database import Store
-        from headwater.store.patience import wait_for
+        from headwater.store.core.database import Store
+        from headwater.store.core.retry import wait_for
 
-        self.log_to_terminal()
+        log_to_terminal(self.settings, is_service=waiting)
+        _protect(self.settings.data_dir)
         url = self.settings.database
         return wait_for(lambda: Store.open(url, shared=True)) if waiting else Store.open(url)
 
-    def log_to_terminal(self) -> None:
-        handler = logging.StreamHandler()
-        if self.settings.log_format == "json":
-            handler.setFormatter(JsonFormatter())
-        else:
-            handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        logging.basicConfig(level=self.settings.log_level.upper(), handlers=[handler])
-        logging.getLogger("alembic").setLevel(logging.WARNING)
+    def log_to_terminal(self, *, is_service: bool = False) -> None:
+        log_to_terminal(self.settings, is_service=is_service)
+
+
+def log_to_terminal(settings: Settings, *, is_service: bool = False) -> None:
+    """Log to the terminal. A command that ends tells its result itself: unless asked, it logs problems only."""
+    handler = logging.StreamHandler()
+    if settings.log_format == "json":
+        handler.setFormatter(JsonFormatter())
+    else:
+        handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    is_asked = settings.origins["log_level"] != "default"
+    level = settings.log_level if is_service or is_asked else "warning"
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def _protect(data_dir: Path) -> None:
+    """Keep others out of the data directory: of one that is empty or has our files in it, and of no other."""
+    try:
+        names = {each.name for each in data_dir.iterdir()}
+    except OSError:
+        return  # there is none yet, or not even we may look into it
+    if not names or names & OUR_FILES:
+        make_private(data_dir)
 
 
 def _refuse_unknown_types(settings: Settings) -> None:

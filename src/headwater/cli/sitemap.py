@@ -1,6 +1,8 @@
 """`headwater sitemap-to-feed` and `headwater sitemap …`: sitemaps that become feeds, and their state."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,12 +17,20 @@ from headwater.model import url_key
 if TYPE_CHECKING:
     from headwater.config import Settings
     from headwater.sitemaps.run import Order, Outcome
+    from headwater.sitemaps.state import IncrementalStateManager
 
 app = typer.Typer(no_args_is_help=True, help=t("The state of sitemaps that become feeds."))
 
 State = Annotated[
-    Path | None,
-    typer.Option("--state", metavar="DIR", help=t("Where the state is, instead of the data directory.")),
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="DIR|DATABASE",
+        help=t(
+            "Where the state is, instead of the data directory: a directory, the address of a database"
+            " (postgresql://…), or the word database for Headwater's own."
+        ),
+    ),
 ]
 
 
@@ -63,10 +73,10 @@ def sitemap_to_feed(
     state: State = None,
     json: Json = False,
 ) -> None:
-    from headwater.collect.adding import read_url
     from headwater.collectors.sitemap_survey import Wishes
     from headwater.sitemaps.feed import Channel, read_format
     from headwater.sitemaps.run import Order
+    from headwater.sources.adding import read_url
 
     session: Session = context.obj
     settings = session.settings
@@ -84,11 +94,11 @@ def sitemap_to_feed(
         fetch_titles=titles,
         incremental=not full,
     )
-    with progress_bar(t("Reading pages"), quiet=json) as advance:
+    with _open_state(session, state) as manager, progress_bar(t("Reading pages"), quiet=json) as advance:
         outcome = asyncio.run(
             _make(
                 order,
-                _state(settings, state),
+                manager,
                 settings,
                 output,
                 read_format(output, format),
@@ -98,20 +108,31 @@ def sitemap_to_feed(
     _tell(outcome, output, json)
 
 
-def _state(settings: "Settings", state: Path | None) -> Path:
-    return state or settings.data_dir / "rss_states"
+@contextmanager
+def _open_state(session: Session, state: str | None) -> Iterator["IncrementalStateManager"]:
+    from headwater.sitemaps.state import IncrementalStateManager
+
+    if state == "database":
+        with session.open_store() as store:
+            yield IncrementalStateManager(store=store)
+    else:
+        with IncrementalStateManager(state or session.settings.data_dir / "rss_states") as manager:
+            yield manager
 
 
 async def _make(
-    order: "Order", state: Path, settings: "Settings", output: Path, format: str, progress: Any
+    order: "Order",
+    manager: "IncrementalStateManager",
+    settings: "Settings",
+    output: Path,
+    format: str,
+    progress: Any,
 ) -> "Outcome":
-    from headwater.collect.surroundings import make_fetcher
+    from headwater.fetch.client import make_fetcher
     from headwater.sitemaps.run import make_feed
-    from headwater.sitemaps.state import IncrementalStateManager
 
-    with IncrementalStateManager(state) as manager:
-        async with make_fetcher(settings) as fetcher:
-            return await make_feed(order, manager, fetcher, output=output, format=format, progress=progress)
+    async with make_fetcher(settings) as fetcher:
+        return await make_feed(order, manager, fetcher, output=output, format=format, progress=progress)
 
 
 def _tell(outcome: "Outcome", output: Path, json: bool) -> None:
@@ -148,19 +169,18 @@ def restore(
     context: typer.Context,
     backup: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[DATE|FILE]", help=t("A day (YYYY-MM-DD) or a file; else the newest backup.")
-        ),
+        typer.Argument(metavar="DATE|FILE", help=t("A day (YYYY-MM-DD) or a file; else the newest backup.")),
     ] = None,
     state: State = None,
     json: Json = False,
 ) -> None:
     from headwater.sitemaps.backup import find_backup
     from headwater.sitemaps.backup import restore as restore_state
-    from headwater.sitemaps.state import IncrementalStateManager
 
     session: Session = context.obj
-    with IncrementalStateManager(_state(session.settings, state)) as manager:
+    with _open_state(session, state) as manager:
+        if manager.backups is None:
+            raise InputError("a state in a database has no backups of its own; restore the database instead")
         path = find_backup(manager, backup)
         count = restore_state(manager, path)
     if json:

@@ -1,25 +1,24 @@
 """`headwater source …`: what to collect from."""
 
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
+from headwater.cli.choosing import InFolder, InState, Matching, OfType, OneSource, read_filter
 from headwater.cli.loop import run
-from headwater.cli.output import BIGGEST, Json, from_now, iso, print_json, print_table, say
+from headwater.cli.output import Json, from_now, print_facts, print_json, print_json_list, print_table, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
 from headwater.model import Source
-from headwater.wording import NOTHING
+from headwater.wording import size
 
 if TYPE_CHECKING:
-    from headwater.store.push import Subscription
+    from sqlalchemy import Connection
 
-app = typer.Typer(no_args_is_help=True, help=t("Add, list, pause, resume and remove sources."))
+app = typer.Typer(no_args_is_help=True, help=t("Add, list, edit, pause, resume, remove and restore sources."))
 
-Id = Annotated[int, typer.Argument(metavar="ID", max=BIGGEST, help=t("The source's number, as listed."))]
 
 TypeName = Annotated[
     str | None,
@@ -39,40 +38,61 @@ def add(
     context: typer.Context,
     url: Annotated[
         str | None,
-        typer.Argument(help=t("The address of the source; some types do without, by their config.")),
+        typer.Argument(
+            metavar="URL", help=t("The address of the source; some types do without, by their config.")
+        ),
     ] = None,
     type_name: TypeName = None,
     name: Annotated[str | None, typer.Option(help=t("A name; else the source's own title."))] = None,
-    folder: Annotated[str | None, typer.Option(help=t("A folder to keep it in."))] = None,
+    folder: Annotated[
+        str | None, typer.Option(help=t("A folder to keep it in; made if there is none of this name."))
+    ] = None,
+    interval: Annotated[
+        float | None, typer.Option(min=0.01, help=t("Minutes between visits, instead of the default."))
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help=t("How its visits are planned: adaptive, cadence or interval."))
+    ] = None,
     config: Assignments = None,
     check: Annotated[
         bool, typer.Option(help=t("Visit it now; --no-check leaves the first visit to the collector."))
     ] = True,
     json: Json = False,
 ) -> None:
-    from headwater.collect.adding import add_and_visit, add_unvisited, read_new_source
-    from headwater.collect.surroundings import make_fetcher, read_surroundings
-    from headwater.store.clock import database_time
+    from headwater.collect.context import read_visit_context
+    from headwater.fetch.client import make_fetcher
+    from headwater.sources.adding import add_and_visit, add_unvisited, read_new_source
+    from headwater.store.core.clock import database_time
+    from headwater.store.reading.listing import list_folders
 
     session: Session = context.obj
     if url is None and type_name is None:
         raise InputError("give an address, or a --type that needs none")
     _ = session.settings  # complains in the language they ask for
-    wanted = read_new_source(url, type_name, _read_assignments(config or [], url, type_name), name, folder)
+    given = read_assignments(config or [], url, type_name)
+    if interval is not None:
+        given["fetch_interval_minutes"] = interval
+    wanted = read_new_source(url, type_name, given, name, folder, policy)
     with session.open_store() as store:
+        with store.reading() as connection:
+            makes_folder = bool(wanted.folder) and wanted.folder not in list_folders(connection)
 
         async def visit() -> Source:
             async with make_fetcher(session.settings) as fetcher:
-                return await add_and_visit(wanted, await read_surroundings(store, session.settings, fetcher))
+                return await add_and_visit(wanted, await read_visit_context(store, session.settings, fetcher))
 
         if check:
             added = run(visit())
         else:
             with store.writing() as connection:
                 added = add_unvisited(connection, wanted, database_time(connection))
-    if json:
-        print_json(source_as_json(added))
-    elif added.last_fetched_at is None:
+        if json:
+            with store.reading() as connection:
+                print_json(whole_source_as_json(session, connection, added))
+            return
+    if makes_folder:
+        say(t("made the folder {name}").format(name=added.folder))
+    if added.last_fetched_at is None:
         say(t("added source {id}: {name}; the collector visits it next").format(id=added.id, name=added.name))
     else:
         say(
@@ -92,11 +112,12 @@ def test(
     config: Assignments = None,
     json: Json = False,
 ) -> None:
-    from headwater.collect.adding import first_visit, read_new_source, read_wanted_config
-    from headwater.collect.surroundings import make_fetcher
     from headwater.collect.visit import NO_COLLECTOR
-    from headwater.collectors.base import Harvest
-    from headwater.collectors.types import collector_of, is_type
+    from headwater.collectors.base import FetchResult
+    from headwater.collectors.types import collector_of, is_type, type_title
+    from headwater.fetch.client import make_fetcher
+    from headwater.sources.adding import first_visit, read_new_source, read_wanted_config
+    from headwater.views.items import collected_item_json
 
     session: Session = context.obj
     settings = session.settings
@@ -104,7 +125,7 @@ def test(
     url: str | None = place
     if type_name is None and is_type(place):
         url, type_name = None, place
-    wanted = read_new_source(url, type_name, _read_assignments(config or [], url, type_name))
+    wanted = read_new_source(url, type_name, read_assignments(config or [], url, type_name))
     collector = collector_of(wanted.type.name)
     reason = (
         NO_COLLECTOR if collector is None else collector.why_skipped(read_wanted_config(wanted, collector))
@@ -112,155 +133,125 @@ def test(
     if collector is None or reason is not None:
         raise InputError("sources of type {type} are skipped: {reason}", type=wanted.type.name, reason=reason)
 
-    async def visit() -> Harvest:
+    async def visit() -> FetchResult:
         async with make_fetcher(settings) as fetcher:
             return await first_visit(
                 wanted, collector, fetcher, settings.secrets, settings.visit_timeout_seconds
             )
 
-    harvest = run(visit())
+    result = run(visit())
     if json:
         print_json(
             {
                 "type": wanted.type.name,
                 "url": wanted.url,
-                "title": harvest.metadata.title,
-                "requests": harvest.requests,
-                "bytes_received": harvest.bytes_received,
-                "left_out": harvest.left_out_count,
-                "items": [
-                    {
-                        **asdict(item),
-                        "published_at": iso(item.published_at),
-                        "updated_at": iso(item.updated_at),
-                    }
-                    for item in harvest.items
-                ],
+                "title": result.metadata.title,
+                "requests": result.requests,
+                "bytes_received": result.bytes_received,
+                "left_out": result.left_out_count,
+                "items": [collected_item_json(item) for item in result.items],
             }
         )
         return
     say(
         t(
             "{type} at {url}: {count} {count:item|items} with {requests} {requests:request|requests}"
-            " and {bytes} bytes; nothing was stored"
+            " and {size}; nothing was stored"
         ).format(
-            type=wanted.type.name,
+            type=type_title(wanted.type.name),
             url=wanted.url,
-            count=len(harvest.items),
-            requests=harvest.requests,
-            bytes=harvest.bytes_received,
+            count=len(result.items),
+            requests=result.requests,
+            size=size(result.bytes_received),
         )
     )
     print_table(
         (t("When"), t("Title"), t("Author"), t("Address")),
         (
             (from_now(item.published_at or item.updated_at), item.title, item.author, item.url)
-            for item in harvest.items
+            for item in result.items
         ),
         empty=t("It has no items."),
     )
 
 
-@app.command("list", help=t("List all sources."))
-def list_(context: typer.Context, json: Json = False) -> None:
-    from headwater.store.sources import list_sources
+@app.command("list", help=t("List sources: all, or those that you choose."))
+def list_(
+    context: typer.Context,
+    folder: InFolder = None,
+    type_name: OfType = None,
+    state: InState = None,
+    search: Matching = None,
+    json: Json = False,
+) -> None:
+    from headwater.collectors.types import type_title
+    from headwater.schedule.explain import explain_next
+    from headwater.states import find_state, next_visit_at, tell_failure, tell_state
+    from headwater.store.collecting.sources import iterate_sources
+    from headwater.store.core.clock import database_time
+    from headwater.store.reports.catalog import SourceFilter, iterate_matching
 
     session: Session = context.obj
     with session.open_store() as store, store.reading() as connection:
-        found = list_sources(connection)
-    if json:
-        print_json([source_as_json(source) for source in found])
-        return
-    print_table(
-        (
-            "ID",
-            t("Name"),
-            t("Type"),
-            t("State"),
-            t("Visits"),
-            t("Last visit"),
-            t("Next visit"),
-            t("Why"),
-        ),
-        (
-            (
-                source.id,
-                source.name,
-                source.type,
-                t(_state(source)),
-                source.fetch_count,
-                from_now(source.last_fetched_at),
-                from_now(source.next_fetch_at) if source.schedule_enabled else NOTHING,
-                source.last_error or _why(source),
-            )
-            for source in found
-        ),
-        empty=t("There are no sources yet. Add one with: headwater source add URL"),
-    )
-
-
-@app.command(help=t("Show one source with everything known of it."))
-def show(context: typer.Context, source_id: Id, json: Json = False) -> None:
-    from headwater.store.push import read_subscription
-    from headwater.store.sources import get_source
-
-    session: Session = context.obj
-    with session.open_store() as store, store.reading() as connection:
-        source = get_source(connection, source_id)
-        subscription = read_subscription(connection, source_id)
-    shown = source_as_json(source)
-    if subscription is not None:
-        shown["push"] = _subscription_as_json(subscription)
-    if json:
-        print_json(shown)
-    else:
+        wanted = read_filter(connection, search, type_name, folder, state)
+        is_all = wanted == SourceFilter()
+        now = database_time(connection)
+        found = iterate_sources(connection) if is_all else iterate_matching(connection, wanted, now=now)
+        if json:
+            print_json_list(sources_as_json(session, connection, found))
+            return
         print_table(
-            (t("Field"), t("Value")),
             (
-                (key, orjson.dumps(value).decode() if isinstance(value, dict) else value)
-                for key, value in shown.items()
+                *("ID", t("Name"), t("Type"), t("State"), t("Visits")),
+                *(t("Last visit"), t("Next visit"), t("Why")),
             ),
-            empty="",
+            (
+                (
+                    source.id,
+                    source.name,
+                    type_title(source.type),
+                    tell_state(find_state(source)),
+                    source.fetch_count,
+                    from_now(source.last_fetched_at),
+                    from_now(next_visit_at(source)),
+                    tell_failure(source) or explain_next(source),
+                )
+                for source in found
+            ),
+            empty=t("There are no sources yet. Add one with: headwater source add URL")
+            if is_all
+            else t("No sources match."),
         )
 
 
-@app.command(help=t("Stop visiting a source until it is resumed."))
-def pause(context: typer.Context, source_id: Id, json: Json = False) -> None:
-    _switch(context.obj, source_id, False, t("paused source {id}: {name}"), json)
-
-
-@app.command(help=t("Visit a paused source again."))
-def resume(context: typer.Context, source_id: Id, json: Json = False) -> None:
-    _switch(context.obj, source_id, True, t("resumed source {id}: {name}"), json)
-
-
-@app.command(help=t("Remove a source. Its items, and the memory of what it has shown, stay."))
-def remove(context: typer.Context, source_id: Id, json: Json = False) -> None:
-    from headwater.store.clock import database_time
-    from headwater.store.sources import remove_source
+@app.command(help=t("Show one source with everything known of it."))
+def show(context: typer.Context, source_name: OneSource, json: Json = False) -> None:
+    from headwater.cli.source_facts import tell_source
+    from headwater.collectors.intervals import intervals_in_force
+    from headwater.store.collecting.push import read_subscription
+    from headwater.store.collecting.sources import find_source
+    from headwater.store.core.clock import database_time
+    from headwater.store.pipelines.templates import get_template
+    from headwater.store.reports.statistics import read_source_statistics
 
     session: Session = context.obj
-    with session.open_store() as store, store.writing() as connection:
-        removed = remove_source(connection, source_id, database_time(connection))
-    if json:
-        print_json(source_as_json(removed))
-    else:
-        say(t("removed source {id}: {name}").format(id=removed.id, name=removed.name))
+    with session.open_store() as store, store.reading() as connection:
+        source = find_source(connection, source_name)
+        if json:
+            print_json(whole_source_as_json(session, connection, source))
+            return
+        template_id = source.pipeline_template_id
+        facts = tell_source(
+            source,
+            intervals_in_force(connection, session.settings).get(source.type, 0.0),
+            None if template_id is None else get_template(connection, template_id).name,
+            read_subscription(connection, source.id),
+            read_source_statistics(connection, source.id, database_time(connection)),
+        )
+    print_facts(facts)
 
 
-def _switch(session: Session, source_id: int, enabled: bool, message: str, json: bool) -> None:
-    from headwater.store.clock import database_time
-    from headwater.store.sources import set_schedule_enabled
-
-    with session.open_store() as store, store.writing() as connection:
-        source = set_schedule_enabled(connection, source_id, enabled, database_time(connection))
-    if json:
-        print_json(source_as_json(source))
-    else:
-        say(message.format(id=source.id, name=source.name))
-
-
-def _read_assignments(assignments: list[str], url: str | None, type_name: str | None) -> dict[str, Any]:
+def read_assignments(assignments: list[str], url: str | None, type_name: str | None) -> dict[str, Any]:
     """KEY=VALUE pairs; where a key takes something else than text, a value that is JSON is taken as such."""
     from headwater.collectors.base import read_text
     from headwater.collectors.types import config_model_of, recognise_type
@@ -275,68 +266,26 @@ def _read_assignments(assignments: list[str], url: str | None, type_name: str | 
     return config
 
 
-def _state(source: Source) -> str:
-    if not source.schedule_enabled:
-        return "off"
-    return "new" if source.last_fetched_at is None and source.status == "ok" else source.status
+def sources_as_json(
+    session: Session, connection: "Connection", found: Iterable[Source]
+) -> Iterator[dict[str, Any]]:
+    from headwater.collectors.intervals import intervals_in_force
+    from headwater.views.sources import source_json
+
+    intervals = intervals_in_force(connection, session.settings)
+    return (source_json(source, intervals) for source in found)
 
 
-def _why(source: Source) -> str:
-    """Why the next visit is when it is, in one sentence."""
-    from headwater.model import Plan
-    from headwater.schedule.explain import explain_plan
+def whole_source_as_json(session: Session, connection: "Connection", source: Source) -> dict[str, Any]:
+    from headwater.collectors.intervals import intervals_in_force
+    from headwater.store.collecting.push import read_subscription
+    from headwater.store.core.clock import database_time
+    from headwater.store.reports.statistics import read_source_statistics
+    from headwater.views.sources import whole_source_json
 
-    if source.next_fetch_at is None:
-        return t("it has not been visited yet and is first in line")
-    return explain_plan(Plan(source.next_fetch_at, source.plan_reason), state=source.policy_state)
-
-
-def _subscription_as_json(subscription: "Subscription") -> dict[str, Any]:
-    """What a source's hub does for it. Its token and secret are nobody's business."""
-    return {
-        "hub": subscription.hub,
-        "topic": subscription.topic,
-        "state": subscription.state,
-        "lease_ends_at": iso(subscription.lease_ends_at),
-        "last_pushed_at": iso(subscription.last_pushed_at),
-        "pushes": subscription.pushes,
-        "forged": subscription.forged,
-        "missed": subscription.missed,
-        "last_error": subscription.last_error,
-    }
-
-
-def source_as_json(source: Source) -> dict[str, Any]:
-    """A source as programs read it. Secrets in its config are starred out."""
-    from headwater.collectors.base import shown_config
-    from headwater.collectors.types import config_model_of
-
-    return {
-        "id": source.id,
-        "name": source.name,
-        "type": source.type,
-        "url": source.url,
-        "config": shown_config(source.config, config_model_of(source.type)),
-        "folder": source.folder,
-        "is_active": source.is_active,
-        "schedule_enabled": source.schedule_enabled,
-        "status": source.status,
-        "policy": source.policy,
-        "pipeline_template_id": source.pipeline_template_id,
-        "title": source.metadata.title,
-        "description": source.metadata.description,
-        "site_url": source.metadata.site_url,
-        "language": source.metadata.language,
-        "icon_url": source.metadata.icon_url,
-        "created_at": iso(source.created_at),
-        "last_fetched_at": iso(source.last_fetched_at),
-        "next_fetch_at": iso(source.next_fetch_at),
-        "plan_reason": dict(source.plan_reason),
-        "last_entry_at": iso(source.last_entry_at),
-        "fetch_count": source.fetch_count,
-        "hit_count": source.hit_count,
-        "fetch_error_count": source.fetch_error_count,
-        "consecutive_failures": source.consecutive_failures,
-        "last_error": source.last_error,
-        "last_error_kind": source.last_error_kind,
-    }
+    return whole_source_json(
+        source,
+        intervals_in_force(connection, session.settings),
+        read_subscription(connection, source.id),
+        read_source_statistics(connection, source.id, database_time(connection)),
+    )

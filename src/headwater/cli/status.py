@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.cli.output import BIGGEST, Json, iso, print_json, print_json_line, printable, say
+from headwater.cli.choosing import ManySources, find_ids
+from headwater.cli.output import Json, facts_table, iso, print_facts, print_json, print_json_line, say
 from headwater.cli.session import Session
 from headwater.errors import InputError
 from headwater.language import translate as t
+from headwater.states import tell_failure_kind, tell_state
 from headwater.wording import NOTHING, ago, duration
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from headwater.store.database import Store
-    from headwater.store.hours import VisitSums
-    from headwater.store.overview import Status
+    from headwater.store.core.database import Store
+    from headwater.store.reports.hours import VisitSums
+    from headwater.store.reports.overview import Status
 
 WATCH_SECONDS = 2.0
 
@@ -51,8 +51,8 @@ def status(
 
 
 def _read(store: "Store") -> "Status":
-    from headwater.store.clock import database_time
-    from headwater.store.overview import read_status
+    from headwater.store.core.clock import database_time
+    from headwater.store.reports.overview import read_status
 
     with store.reading() as connection:
         return read_status(connection, database_time(connection))
@@ -63,24 +63,12 @@ def _watch(store: "Store") -> None:
 
     with Live(screen=True, auto_refresh=False) as live:
         while True:
-            live.update(_table(_read(store)), refresh=True)
+            live.update(facts_table(_lines(_read(store))), refresh=True)
             time.sleep(WATCH_SECONDS)
 
 
 def _print(seen: "Status") -> None:
-    from rich.console import Console
-
-    Console(width=None if sys.stdout.isatty() else 200).print(_table(seen))
-
-
-def _table(seen: "Status") -> "RenderableType":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for name, value in _lines(seen):
-        table.add_row(Text(name, style="bold"), Text(printable(value)))
-    return table
+    print_facts(_lines(seen))
 
 
 def _lines(seen: "Status") -> Iterator[tuple[str, str]]:
@@ -93,22 +81,17 @@ def _lines(seen: "Status") -> Iterator[tuple[str, str]]:
             ),
         )
     counts = seen.sources
-    parts = [t("{count} active").format(count=counts.active)]
-    for count, words in (
-        (counts.paused_by_error, t("{count} paused by errors")),
-        (counts.needs_attention, t("{count} with refused credentials")),
-        (counts.retired, t("{count} retired")),
-        (counts.switched_off, t("{count} switched off")),
-    ):
-        if count:
-            parts.append(words.format(count=count))
-    yield t("Sources"), f"{counts.total} ({', '.join(parts)})"
+    parts = [f"{count} {tell_state(state)}" for state, count in counts.states.items() if count]
+    if counts.needs_attention:
+        parts.append(t("{count} {count:needs|need} your attention").format(count=counts.needs_attention))
+    yield t("Sources"), f"{counts.total} ({', '.join(parts)})" if parts else str(counts.total)
     yield t("Due now"), str(seen.due)
     yield t("Longest wait"), duration(seen.lag_seconds) if seen.due else NOTHING
     yield t("In flight"), str(seen.in_flight)
     yield t("Next visit"), ago(seen.next_due_at, seen.at) if not seen.due else t("now")
     yield t("Today (UTC)"), _sums(seen.today)
     yield t("Last 24 hours"), _sums(seen.last_24h)
+    yield t("Made by"), _reasons(seen.spent)
     yield t("Failures in 24 hours"), _kinds(seen.last_24h.errors)
     yield t("Failing sources"), _kinds(counts.failing)
     for title, lines in (
@@ -144,7 +127,23 @@ def _sums(sums: "VisitSums") -> str:
 def _kinds(counts: dict[str, int]) -> str:
     if not counts:
         return NOTHING
-    return ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items(), key=lambda each: -each[1]))
+    ordered = sorted(counts.items(), key=lambda each: -each[1])
+    return ", ".join(f"{count} {tell_failure_kind(kind)}" for kind, count in ordered)
+
+
+def _reasons(spent: dict[str, int]) -> str:
+    """Visits by why they were made: only the policy's own count towards the budget."""
+    names = {
+        "adaptive": t("budget {count}"),
+        "cadence": t("cadence {count}"),
+        "interval": t("fixed intervals {count}"),
+        "first": t("first visits {count}"),
+        "asked": t("asked for {count}"),
+        "pushed": t("pushed {count}"),
+    }
+    return (
+        ", ".join(words.format(count=spent[why]) for why, words in names.items() if spent.get(why)) or NOTHING
+    )
 
 
 def status_as_json(seen: "Status") -> dict[str, Any]:
@@ -162,26 +161,26 @@ def status_as_json(seen: "Status") -> dict[str, Any]:
 
 def refresh(
     context: typer.Context,
-    sources: Annotated[
-        list[int] | None,
-        typer.Argument(metavar="ID…", max=BIGGEST, help=t("The sources' numbers, as listed.")),
-    ] = None,
-    all_: Annotated[bool, typer.Option("--all", help=t("Every source that is switched on."))] = False,
+    sources: ManySources = None,
+    all_: Annotated[bool, typer.Option("--all", help=t("Every source that is not paused."))] = False,
     json: Json = False,
 ) -> None:
-    from headwater.store.clock import database_time
-    from headwater.store.sources import get_source, request_refresh
+    from headwater.sources.editing import act_on_sources
+    from headwater.store.collecting.sources import request_refresh
+    from headwater.store.core.clock import database_time
 
     if bool(sources) == all_:
-        raise InputError("say which sources to refresh: their numbers, or --all")
+        raise InputError("say which sources to refresh: their numbers or names, or --all")
     session: Session = context.obj
     with session.open_store() as store, store.writing() as connection:
-        for source_id in sources or []:
-            if not get_source(connection, source_id).schedule_enabled:
-                raise InputError(
-                    "source {id} is switched off; `headwater source resume {id}` switches it on", id=source_id
-                )
-        queued = request_refresh(connection, None if all_ else sources, database_time(connection))
+        now = database_time(connection)
+        if all_:
+            queued = request_refresh(connection, None, now)
+        else:
+            acted = act_on_sources(connection, "refresh", find_ids(connection, sources or []), now)
+            for _, problem in acted.problems:
+                raise problem
+            queued = len(acted.done)
     if json:
         print_json({"queued": queued})
     elif queued == 1:

@@ -7,7 +7,7 @@ import typer
 from headwater.cli.output import Json, print_json, print_table, say
 from headwater.cli.session import Session
 from headwater.language import translate as t
-from headwater.wording import NOTHING
+from headwater.wording import NOTHING, duration
 
 if TYPE_CHECKING:
     from headwater.collectors.types import SourceType
@@ -20,22 +20,25 @@ def types(
     ] = None,
     json: Json = False,
 ) -> None:
-    from headwater.collectors.types import find_type, intervals_by_type, source_types
+    from headwater.collectors.types import find_type, source_types, type_title
 
     session: Session = context.obj
-    intervals = intervals_by_type(session.settings.fetch_intervals, {})
+    intervals, stored = _read_intervals(session)
     wanted = [find_type(name)] if name else list(source_types())
     if json:
-        shown = [type_as_json(each, intervals[each.name]) for each in wanted]
+        from headwater.views.types import type_json
+
+        shown = [type_json(each, intervals, stored) for each in wanted]
         print_json(shown[0] if name else shown)
         return
     print_table(
-        (t("Type"), t("Alias"), t("Interval"), t("Collected"), t("Config")),
+        (t("Type"), t("Title"), t("Alias"), t("Interval"), t("Collected"), t("Config")),
         (
             (
                 each.name,
+                type_title(each.name),
                 each.alias or NOTHING,
-                t("{minutes:g} min").format(minutes=intervals[each.name]),
+                duration(intervals[each.name] * 60),
                 _collected(each),
                 ", ".join(own_keys(each)) or NOTHING,
             )
@@ -50,17 +53,16 @@ def types(
         say(t("`headwater types TYPE` explains the keys of its config."))
 
 
-def type_as_json(source_type: "SourceType", interval_minutes: float) -> dict[str, Any]:
-    """A type as programs read it; its config as a JSON Schema."""
-    from headwater.collectors.types import collector_of, config_model_of
+def _read_intervals(session: Session) -> tuple[dict[str, float], dict[str, float]]:
+    """Minutes between visits by type: those in force, and those that were set in the database, if there is one."""
+    from headwater.collectors.intervals import intervals_in_force
+    from headwater.collectors.types import intervals_by_type
+    from headwater.store.core.settings import interval_settings
 
-    return {
-        "name": source_type.name,
-        "alias": source_type.alias,
-        "interval_minutes": interval_minutes,
-        "collectable": collector_of(source_type.name) is not None,
-        "config_schema": config_model_of(source_type.name).model_json_schema(),
-    }
+    if not session.has_database():
+        return intervals_by_type(session.settings.fetch_intervals, {}), {}
+    with session.open_store() as store, store.reading() as connection:
+        return intervals_in_force(connection, session.settings), interval_settings(connection)
 
 
 def own_keys(source_type: "SourceType") -> list[str]:

@@ -29,8 +29,9 @@ def worker(
     json: Json = False,
 ) -> None:
     from headwater.cli.collect import stopping_on_signals
-    from headwater.collect.surroundings import make_fetcher
+    from headwater.fetch.client import make_fetcher
     from headwater.pipeline.worker import Worker
+    from headwater.publish.publisher import Publisher
 
     session: Session = context.obj
     with session.open_store(waiting=True) as store:
@@ -45,8 +46,15 @@ def worker(
                     only=_names(steps),
                     without=_names(without),
                 )
-                with stopping_on_signals(at_work.stop):
-                    return await at_work.run(), at_work.tally
+                publisher = Publisher(store, session.settings, make_fetcher)
+
+                def stop() -> None:
+                    at_work.stop()
+                    publisher.stop()
+
+                with stopping_on_signals(stop):
+                    async with publisher:
+                        return await at_work.run(), at_work.tally
 
         finished, tally = asyncio.run(work())
     if json:
@@ -62,7 +70,7 @@ def worker(
         say(
             t(
                 "{steps} {steps:step|steps}: {completed} {completed:run|runs} completed,"
-                " {failed} failed, {skipped} skipped"
+                " {failed} failed, {skipped} filtered out"
             ).format(steps=tally.steps, completed=tally.completed, failed=tally.failed, skipped=tally.skipped)
         )
     if not finished:

@@ -13,9 +13,11 @@ from hashlib import blake2b
 from struct import Struct
 from urllib.parse import urlsplit
 
-from headwater.model import Item
+import orjson
+
+from headwater.model import Item, Json
 from headwater.records import dataclass
-from headwater.store.items import UNKNOWN_CONTENT, ChangeKind, ItemChange, Known
+from headwater.store.reading.items import UNKNOWN_CONTENT, ChangeKind, ItemChange, Known
 
 HASH_BYTES = 16
 STAMP_BYTES = 8
@@ -30,6 +32,10 @@ _new_hash = blake2b(digest_size=HASH_BYTES).copy  # half the time of making one
 # What a hash is of, in the form of the texts that follow it.
 _ID, _ADDRESS, _PLACE, _TEXT, _CONTENT = (
     _pack_length(len(label)) + label for label in (b"id", b"address", b"place", b"text", b"content")
+)
+_SEEN_EXTRAS = (
+    *("season", "season_name", "episode", "episode_display", "episode_type", "explicit", "subtitle"),
+    *("persons", "chapters", "chapter_files", "transcripts", "locations", "points", "live"),
 )
 TELLING_CHARACTERS = 80  # a text shorter than this says little about which item it is
 
@@ -104,7 +110,7 @@ def _address_key(url: str) -> bytes:
     return _hash(_ADDRESS, _without_scheme(url))
 
 
-def likenesses_of_strangers(found: list[Candidate], known: Container[bytes]) -> list[bytes]:
+def fallback_ids(found: list[Candidate], known: Container[bytes]) -> list[bytes]:
     """By what else to look for those whose ids are not known."""
     return [
         likeness for candidate in found if candidate.id_key not in known for likeness in candidate.likenesses
@@ -147,7 +153,7 @@ def decide(
             )
         )
         if kind == "new":
-            times.append(item_at)
+            times.append(item_at if invented else stated_time(candidate.item, item_at))
     recognised = len(found) - len(times)
     return Decision(tuple(changes), tuple(times), has_history and bool(found) and recognised == 0)
 
@@ -169,11 +175,25 @@ def item_time(item: Item, now: float) -> tuple[float, bool]:
     return min(stated, now), False
 
 
+def stated_time(item: Item, item_at: float) -> float:
+    """What the item says itself, though it be ahead of us: by how much is what a policy can learn from."""
+    stated = item.published_at if item.published_at is not None else item.updated_at
+    return item_at if stated is None else stated
+
+
 def _candidate(item: Item, generated: float | None, now: float) -> Candidate:
     shown = _hash(_CONTENT, item.title, item.summary or "", item.content or "")
+    extras = _seen_extras(item.extras) if item.extras else None
+    content = _hash(_CONTENT + shown, extras) if extras else shown
     return Candidate(
-        item, id_key(item.external_id), _likenesses(item, shown), shown + _stamp(item, generated, now)
+        item, id_key(item.external_id), _likenesses(item, shown), content + _stamp(item, generated, now)
     )
+
+
+def _seen_extras(extras: Json) -> str | None:
+    """Of what an item says beyond its text, what a reader sees: that it changes makes a new version."""
+    seen = {key: extras[key] for key in _SEEN_EXTRAS if key in extras}
+    return orjson.dumps(seen).decode() if seen else None
 
 
 def _likenesses(item: Item, shown: bytes) -> tuple[bytes, ...]:

@@ -4,7 +4,7 @@ import logging
 import time
 from collections import Counter
 
-from headwater.store.queue import Settlement
+from headwater.store.collecting.queue import Settlement
 
 log = logging.getLogger("headwater.visits")
 

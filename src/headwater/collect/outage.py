@@ -12,7 +12,7 @@ MOST_REMEMBERED = 2_000
 NETWORK_KINDS = frozenset({FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT})
 
 
-class Weather:
+class OutageDetector:
     """What became of the latest visits, by host."""
 
     def __init__(self) -> None:

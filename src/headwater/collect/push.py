@@ -18,20 +18,18 @@ from urllib.parse import urlencode
 
 from sqlalchemy import Connection
 
+from headwater.collect.bounding import bound_result
 from headwater.collect.decide import Candidate, candidates, is_outdated
 from headwater.collect.planning import Planner
 from headwater.collect.recall import recall
 from headwater.collect.visit import successful_settlement
-from headwater.collectors.base import Harvest
-from headwater.collectors.feed import parse_feed
+from headwater.collectors.base import FetchResult
+from headwater.collectors.feed import parse_feed, read_items
 from headwater.errors import FetchError, ParseError, StoreError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Request
-from headwater.formats.feed import to_item
 from headwater.model import Source
-from headwater.store.database import Store
-from headwater.store.items import Known, earlier_contents, recent_times
-from headwater.store.push import (
+from headwater.store.collecting.push import (
     Subscription,
     change_subscription,
     count_forgery,
@@ -43,12 +41,17 @@ from headwater.store.push import (
     lock_subscription,
     suspend_subscriptions,
 )
-from headwater.store.queue import Settlement, claim_sources, settle
-from headwater.store.sources import request_refresh
+from headwater.store.collecting.queue import Settlement, claim_sources, settle_batch
+from headwater.store.collecting.sources import request_refresh
+from headwater.store.core.database import Store
+from headwater.store.reading.items import Known, earlier_contents, recent_times
+from headwater.store.reading.search import words_of_item
+from headwater.threads import read_aside
 
 log = logging.getLogger(__name__)
 
 BATCH = 20
+MOST_PUSHED_ITEMS = 500  # of one push; a visit sees the rest
 LOOK_SECONDS = 1.0
 LEASE_SECONDS = 10 * 86_400  # what we ask for; the hub decides
 LONGEST_LEASE_SECONDS = 90 * 86_400.0
@@ -122,8 +125,9 @@ class Subscriber:
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         problem: str | None = None
         try:
+            hub = self._fetcher.secure_url(subscription.hub)
             answer = await self._fetcher.post(
-                Request(subscription.hub, body=urlencode(fields).encode(), headers=headers, max_bytes=100_000)
+                Request(hub, body=urlencode(fields).encode(), headers=headers, max_bytes=100_000)
             )
             if not 200 <= answer.status < 300:
                 problem = f"the hub answered {answer.status}"
@@ -242,20 +246,29 @@ async def take_push(delivery: Delivery, store: Store, planner: Planner, clock: C
         # No more than a sign that there is something: a visit will see what.
         await store.write(_leave_to_visit, subscription.source_id, clock())
         return True
-    harvest = Harvest(
-        items=tuple(to_item(entry, feed) for entry in feed.entries),
+    result = FetchResult(
+        items=await read_items(feed, len(delivery.body)),
         requests=0,
         bytes_received=len(delivery.body),
     )
-    found = await asyncio.to_thread(candidates, harvest.items, clock())
+    result, found, words = await read_aside(len(delivery.body), _prepare, result, clock())
     waited = 0.0
-    while not await store.write(_store_push, delivery.token, harvest, found, planner, clock()):
+    while not await store.write(_store_push, delivery.token, result, found, words, planner, clock()):
         if waited >= PATIENCE_SECONDS:
             await store.write(_leave_to_visit, subscription.source_id, clock())
             break
         await asyncio.sleep(0.05)
         waited += 0.05
     return True
+
+
+def _prepare(
+    result: FetchResult, now: float
+) -> tuple[FetchResult, list[Candidate], dict[bytes, tuple[str, ...]]]:
+    """What is taken of a push, with the keys of its items and the words they are found by."""
+    result, _ = bound_result(result, MOST_PUSHED_ITEMS)
+    found = candidates(result.items, now)
+    return result, found, {each.id_key: tuple(words_of_item(each.item)) for each in found}
 
 
 def _leave_to_visit(connection: Connection, source_id: int, now: float) -> None:
@@ -266,8 +279,9 @@ def _leave_to_visit(connection: Connection, source_id: int, now: float) -> None:
 def _store_push(
     connection: Connection,
     token: str,
-    harvest: Harvest,
+    result: FetchResult,
     found: list[Candidate],
+    words: Mapping[bytes, tuple[str, ...]],
     planner: Planner,
     now: float,
 ) -> bool:
@@ -281,7 +295,9 @@ def _store_push(
     source = claimed[0]
     known = recall(connection, {source.id: found})[source.id]
     current = _without_outdated(connection, source.id, found, known)
-    settle(connection, [_pushed_settlement(connection, source, harvest, current, known, planner, now)])
+    settlement = _pushed_settlement(connection, source, result, current, known, planner, now)
+    changes = tuple(replace(change, words=words.get(change.id_key)) for change in settlement.changes)
+    settle_batch(connection, [replace(settlement, changes=changes)])
     count_push(connection, source.id, now)
     if len(current) < len(found):
         request_refresh(connection, [source.id], now)
@@ -310,7 +326,7 @@ def _without_outdated(
 def _pushed_settlement(
     connection: Connection,
     source: Source,
-    harvest: Harvest,
+    result: FetchResult,
     found: list[Candidate],
     known: dict[bytes, Known],
     planner: Planner,
@@ -321,7 +337,7 @@ def _pushed_settlement(
     """
     settlement = successful_settlement(
         source,
-        replace(harvest, validators=source.validators),
+        replace(result, validators=source.validators),
         found,
         known,
         planner,
@@ -334,6 +350,7 @@ def _pushed_settlement(
         *(
             "next_fetch_at",
             "plan_reason",
+            "planned_from",
             "status",
             "is_active",
             "last_fetched_at",

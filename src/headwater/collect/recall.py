@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from headwater.collect.decide import Candidate, likenesses_of_strangers
-from headwater.store.database import Store
-from headwater.store.items import Known, known_keys_of, recent_times
+from headwater.collect.decide import Candidate, fallback_ids
+from headwater.store.core.database import Store
+from headwater.store.reading.items import Known, known_keys_of, recent_times
 
 READS_AT_ONCE = 2
 MOST_TOGETHER = 50
@@ -85,9 +85,7 @@ def recall(connection: Connection, found: Mapping[int, list[Candidate]]) -> dict
         connection, {source_id: [each.id_key for each in some] for source_id, some in found.items()}
     )
     strangers = {
-        source_id: keys
-        for source_id, some in found.items()
-        if (keys := likenesses_of_strangers(some, known[source_id]))
+        source_id: keys for source_id, some in found.items() if (keys := fallback_ids(some, known[source_id]))
     }
     for source_id, more in known_keys_of(connection, strangers).items():
         known[source_id] |= more

@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable
 
 from headwater.errors import StoreError
-from headwater.store.database import Store
-from headwater.store.patience import patiently
-from headwater.store.queue import Settlement, settle
+from headwater.store.collecting.queue import Settlement, settle_batch, with_words
+from headwater.store.core.database import Store
+from headwater.store.core.retry import retry_on_disconnect
+from headwater.threads import read_aside
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,8 @@ class Settler:
             await self._room.wait()
         if self._broken:
             return
+        if settlement.visit.items_updated:
+            settlement = await read_aside(settlement.visit.bytes_received, with_words, settlement)
         self._waiting.append(settlement)
         self._waiting_items += len(settlement.changes)
         # Woken for the first of a group and when it is full, not for every one: there are thousands a second.
@@ -117,4 +120,6 @@ class Settler:
                 log.warning("source %s: the visit came after its lease had passed on", settlement.before.id)
 
     async def _write(self, group: list[Settlement]) -> set[tuple[int, int]]:
-        return await patiently(lambda: self._store.write(settle, group), give_up=self._give_up)
+        return await retry_on_disconnect(
+            lambda: self._store.write(settle_batch, group), give_up=self._give_up
+        )

@@ -1,62 +1,112 @@
 """Steering the fleet's price of a visit, so that all workers together keep to the budget.
 
-The price is one row in the settings table. Every worker reads it; whoever finds it an hour old steers it, in one
-transaction under the row's lock.
+The price is one row in the settings table. Every worker reads it. The first worker that finds it an hour old steers
+it, in one transaction under the row's lock. What sources of each type usually publish is written beside it, for new
+ones.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from math import exp, log
+from random import Random
+from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
-from headwater.schedule.price import STEER_EVERY_SECONDS, Price, begin_price, steer, steer_to_delay
-from headwater.store.bulk import is_sqlite
-from headwater.store.settings import get_setting, set_setting
-from headwater.store.tables import collection_records, items, settings, sources
+from headwater.config import Settings
+from headwater.schedule.compose import Limits
+from headwater.schedule.kernel.ladder import find_usual_rate
+from headwater.schedule.layout import unpack_scalars
+from headwater.schedule.price import STEER_EVERY_SECONDS, Fleet, Goal, Price, assume_rates, begin_price, steer
+from headwater.store.collecting.spending import read_spending
+from headwater.store.core.settings import get_setting, lock_setting, set_setting
 
 PRICE_KEY = "price"
+USUAL_RATES_KEY = "usual_rates"
+FEWEST_SOURCES = 5  # of a type, before they say what is usual
+
+
+def find_goal(settings: Settings) -> Goal:
+    """What the price is steered to."""
+    minutes, percent = settings.freshness_minutes, settings.freshness_percent
+    return Goal(
+        settings.budget_visits_per_day,
+        None if minutes is None else 60.0 * minutes,
+        None if percent is None else percent / 100.0,
+    )
+
+
+def begin_for(goal: Goal, limits: Limits, now: float = 0.0) -> Price:
+    """The price before anything was counted."""
+    return begin_price(goal, now, _fleet(limits))
 
 
 def read_price(connection: Connection) -> Price | None:
-    """The price in force; None before the first one."""
+    """The price in force; None before the first one, and if the row is damaged."""
     stored = get_setting(connection, PRICE_KEY)
     try:
-        return None if stored is None else Price(**{name: float(value) for name, value in stored.items()})
+        return None if stored is None else Price(**{name: _number(value) for name, value in stored.items()})
     except (TypeError, ValueError, AttributeError):
-        return None  # somebody's slip in the table: begin anew
+        return None
 
 
-def steer_price(
-    connection: Connection, *, visits_per_day: float, target_seconds: float | None, now: float
-) -> Price:
-    """Bring the price up to date, if it is time to, and answer it."""
-    if not is_sqlite(connection):
-        connection.execute(select(settings).where(settings.c.key == PRICE_KEY).with_for_update())
+def _number(value: Any) -> Any:
+    return tuple(map(float, value)) if isinstance(value, list) else float(value)
+
+
+def read_usual_rates(connection: Connection) -> dict[str, float]:
+    """Items per second that sources usually publish, by type."""
+    stored = get_setting(connection, USUAL_RATES_KEY)
+    try:
+        return (
+            {str(name): float(rate) for name, rate in stored.items() if float(rate) > 0.0} if stored else {}
+        )
+    except (TypeError, ValueError, AttributeError):
+        return {}
+
+
+def steer_price(connection: Connection, goal: Goal, limits: Limits, now: float) -> Price:
+    """Bring the price up to date, if it is an hour old, and return it."""
+    lock_setting(connection, PRICE_KEY)
     price = read_price(connection)
     if price is not None and abs(now - price.at) < STEER_EVERY_SECONDS:
         return price  # another worker was faster
     if price is None or price.at > now:  # of a clock that was ahead
-        price = begin_price(visits_per_day, now)
-    elif target_seconds is not None:
-        price = steer_to_delay(price, _mean_delay(connection, price.at), target_seconds, now)
+        price = begin_for(goal, limits, now)
     else:
-        visits, fleet = _count(connection, price.at)
-        price = steer(price, visits, fleet, visits_per_day, now)
+        spent = read_spending(connection, price.at, now, Random(now))
+        rates = list(_find_rates(spent.states))
+        known = assume_rates(rate for _, rate in rates)
+        fleet = _fleet(limits, spent.sources, spent.visits, known, spent.delays)
+        price = steer(price, fleet, goal, now)
+        set_setting(connection, USUAL_RATES_KEY, _find_usual(rates), now)
     set_setting(connection, PRICE_KEY, asdict(price), now)
     return price
 
 
-def _count(connection: Connection, since: float) -> tuple[int, int]:
-    """Visits made since then, and the sources there are to visit."""
-    visits = select(func.count()).where(
-        collection_records.c.started_at > since, collection_records.c.status != "skipped"
-    )
-    fleet = select(func.count()).where(~sources.c.is_deleted, sources.c.schedule_enabled, sources.c.is_active)
-    return connection.execute(visits).scalar_one(), connection.execute(fleet).scalar_one()
+def _fleet(
+    limits: Limits,
+    sources: float = 0.0,
+    visits: float = 0.0,
+    rates: Sequence[float] = (),
+    delays: Sequence[float] = (),
+) -> Fleet:
+    return Fleet(sources, visits, rates, delays, limits.min_interval_seconds, limits.max_interval_seconds)
 
 
-def _mean_delay(connection: Connection, since: float) -> float:
-    """How long after their publication the items of the last while were found; 0 when there were none."""
-    delay = select(func.avg(items.c.first_seen_at - items.c.published_at)).where(
-        items.c.item_at > since, items.c.published_at.is_not(None), ~items.c.date_invented
-    )
-    return float(connection.execute(delay).scalar_one() or 0.0)
+def _find_rates(states: Iterable[tuple[str, bytes]]) -> Iterable[tuple[str, float]]:
+    for kind, packed in states:
+        state = unpack_scalars(packed)
+        if state is not None:
+            yield kind, find_usual_rate(state)
+
+
+def _find_usual(rates: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """The geometric mean of the rates of each type."""
+    logarithms: dict[str, list[float]] = {}
+    for kind, rate in rates:
+        if rate > 0.0:
+            logarithms.setdefault(kind, []).append(log(rate))
+    return {
+        kind: exp(sum(each) / len(each)) for kind, each in logarithms.items() if len(each) >= FEWEST_SOURCES
+    }

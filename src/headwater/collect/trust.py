@@ -8,10 +8,10 @@ lease.
 import secrets
 from dataclasses import replace
 
-from headwater.collectors.base import Harvest
+from headwater.collectors.base import FetchResult
 from headwater.model import Hub
-from headwater.store.push import FoundHub, LostHub, MissedItems, Subscription, SubscriptionChange
-from headwater.store.queue import Settlement
+from headwater.store.collecting.push import FoundHub, LostHub, MissedItems, Subscription, SubscriptionChange
+from headwater.store.collecting.queue import Settlement
 
 CHECK_SECONDS = 86_400.0
 GRACE_SECONDS = 600.0  # a hub may take its time: what is younger than this may still be on its way
@@ -28,10 +28,10 @@ def is_trusted(subscription: Subscription | None, now: float) -> bool:
 
 
 def heed_push(
-    settlement: Settlement, harvest: Harvest, subscription: Subscription | None, now: float
+    settlement: Settlement, result: FetchResult, subscription: Subscription | None, now: float
 ) -> Settlement:
     """The settlement of a visit that worked, with what there is to say of the source's subscription."""
-    change = _find_change(settlement, harvest, subscription)
+    change = _find_change(settlement, result, subscription)
     settlement = replace(settlement, push=change)
     if change is not None or not is_trusted(subscription, now):
         return settlement
@@ -43,9 +43,9 @@ def heed_push(
 
 
 def _find_change(
-    settlement: Settlement, harvest: Harvest, subscription: Subscription | None
+    settlement: Settlement, result: FetchResult, subscription: Subscription | None
 ) -> SubscriptionChange | None:
-    if not harvest.unchanged and (found := _compare_hub(harvest.hub, subscription)):
+    if not result.unchanged and (found := _compare_hub(result.hub, subscription)):
         return found
     if subscription is not None and _has_missed(settlement, subscription):
         return MissedItems()

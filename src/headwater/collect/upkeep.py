@@ -1,4 +1,4 @@
-"""The hourly upkeep: items that are too old or too many go, and visit records become sums by the hour.
+"""The hourly upkeep: deletes items that are too old or too many, ends "read later", sums visit records by the hour.
 
 One worker at a time does it, beside its visits, in batches so small that nobody waits for them. It may be cut off
 anywhere: what is left is done the next time. Sums by the minute are made as the minutes pass.
@@ -13,8 +13,25 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from headwater.config import Settings
-from headwater.store.database import Store
-from headwater.store.hours import (
+from headwater.store.collecting.counting import count_old_sources, note_source_count
+from headwater.store.collecting.queue import reset_future_plans
+from headwater.store.core.database import Store
+from headwater.store.core.periodic import Turn, end_turn, keep_turn, take_turn
+from headwater.store.people.marks import cleanup_read_later
+from headwater.store.pipelines.runs import take_back_waits
+from headwater.store.reading.items import count_all_items, note_item_count
+from headwater.store.reading.retention import (
+    OldItem,
+    Rule,
+    all_source_ids,
+    count_by_source,
+    delete_idle_items,
+    old_items,
+    own_rules,
+    sources_with_news,
+    surplus_items,
+)
+from headwater.store.reports.hours import (
     HOUR,
     Rolled,
     add_up,
@@ -27,21 +44,6 @@ from headwater.store.hours import (
     slot_of,
     write_hours,
 )
-from headwater.store.items import count_all_items, note_item_count
-from headwater.store.queue import take_back_plans_of_the_future
-from headwater.store.retention import (
-    OldItem,
-    Rule,
-    all_source_ids,
-    count_by_source,
-    delete_idle_items,
-    old_items,
-    own_rules,
-    sources_with_news,
-    surplus_items,
-)
-from headwater.store.runs import take_back_waits
-from headwater.store.turns import Turn, end_turn, keep_turn, take_turn
 
 log = logging.getLogger(__name__)
 
@@ -96,18 +98,18 @@ class Upkeep:
         # A clock that was ahead must not keep it away until that time has come.
         return not 0 < self._look_at - self._clock() <= EVERY_SECONDS
 
-    async def run_if_due(self) -> Done | None:
-        """Do it, if it is time and nobody else does. None: not now, or not to the end."""
+    async def run_if_due(self, *, at_once: bool = False) -> Done | None:
+        """Do it, if it is time (or `at_once`) and nobody else does. None: not now, or not to the end."""
         now = self._clock()
         await self._store.write(roll_minutes, now)
         self._slot_at = slot_of(now)
-        if not self._hour_may_be_over:
+        if not at_once and not self._hour_may_be_over:
             return None
         turn = await self._store.write(
             take_turn,
             KEY,
             self._holder,
-            every_seconds=EVERY_SECONDS,
+            every_seconds=0.0 if at_once else EVERY_SECONDS,
             now=now,
             lease_until=now + LEASE_SECONDS,
         )
@@ -118,9 +120,11 @@ class Upkeep:
         done, note, completed = Done(), "", False
         try:
             await self._set_right(now)
+            await self._store.write(cleanup_read_later, now)
             await self._roll_up(now, done)
             note = await self._purge(turn, now, done)
             await self._store.write(note_item_count, await self._store.read(count_all_items), now)
+            await self._store.write(note_source_count, await self._store.read(count_old_sources), now)
             completed = True
         except Cut:
             return None
@@ -130,12 +134,12 @@ class Upkeep:
             )
         self._look_at = now + EVERY_SECONDS
         if done.items or done.records:
-            log.info("upkeep: %s items and %s visit records have gone", done.items, done.records)
+            log.info("upkeep: deleted %s items and %s visit records", done.items, done.records)
         return done
 
     async def _set_right(self, now: float) -> None:
         """Put back in line what a clock that was ahead has put out of it."""
-        for what, take_back in (("sources", take_back_plans_of_the_future), ("runs", take_back_waits)):
+        for what, take_back in (("sources", reset_future_plans), ("runs", take_back_waits)):
             if count := await self._store.write(take_back, now):
                 log.warning(
                     "%s %s were to wait for a time that a wrong clock had set; they are due now", count, what

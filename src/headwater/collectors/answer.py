@@ -8,6 +8,7 @@ import orjson
 
 from headwater.errors import FailureKind, ParseError, VisitError
 from headwater.fetch.message import Response, public_url
+from headwater.formats.limits import load_json
 
 _PAGE: Final = re.compile(rb"\A\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|body|!--|\?xml)", re.IGNORECASE)
 # The marks of the pages that ask whether a person is there, whoever runs them.
@@ -37,7 +38,7 @@ def refuse_captcha(response: Response) -> None:
 def read_json(response: Response) -> Any:
     """The answer as JSON; VisitError says what it is instead."""
     try:
-        return orjson.loads(response.body)
+        return load_json(response.body)
     except orjson.JSONDecodeError as error:
         refuse_captcha(response)
         shown = public_url(response.url)

@@ -1,4 +1,4 @@
-"""What a collector is: it runs an errand to one source through the fetch door and yields items.
+"""What a collector is: it runs an fetch_request to one source through the fetch door and yields items.
 
 A collector knows its service and nothing else: not the database, not the schedule, not the other collectors.
 """
@@ -10,14 +10,23 @@ from dataclasses import replace
 from functools import cache
 from types import UnionType
 from typing import Any, ClassVar, Final, Self, Union, get_args, get_origin
-from urllib.parse import urlsplit
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, ValidationInfo, field_validator
 
-from headwater.errors import FailureKind, InputError, Text, VisitError
+from headwater.collectors.mistakes import describe_mistake
+from headwater.errors import FailureKind, FetchError, InputError, Text, VisitError
 from headwater.fetch.client import Fetcher
-from headwater.fetch.message import Auth, BasicAuth, BearerAuth, Request, Response, public_url
+from headwater.fetch.message import (
+    HARMLESS_HEADERS,
+    Auth,
+    BasicAuth,
+    BearerAuth,
+    Request,
+    Response,
+    public_url,
+)
+from headwater.fetch.url import keeps_credentials, read_url
 from headwater.model import NO_HINTS, NO_METADATA, Hints, Hub, Item, Json, Source, SourceMetadata, Validators
 from headwater.records import dataclass
 
@@ -59,7 +68,9 @@ class SourceConfig(BaseModel):
         default=None, description="Token for bearer authentication.", json_schema_extra=SECRET
     )
     proxy: str | None = Field(
-        default=None, description="An HTTP proxy for this source alone.", json_schema_extra=SECRET
+        default=None,
+        description="A proxy for this source alone: http://…, https://… or socks5://…",
+        json_schema_extra=SECRET,
     )
 
     @field_validator("*", mode="before")
@@ -74,7 +85,7 @@ class SourceConfig(BaseModel):
 class StructuredConfig(SourceConfig):
     """For sources whose answer always lists something: that it lists nothing any more is an alarm, not silence.
 
-    A collector whose config extends this one has its harvests looked at by `refuse_emptiness`.
+    A collector whose config extends this one has its results checked by `reject_empty_result`.
     """
 
     may_be_empty: bool = Field(
@@ -137,9 +148,28 @@ def request_for(source: Source, config: SourceConfig, url: str | None = None) ->
     )
 
 
+def has_credentials(config: Json, model: type[BaseModel] = SourceConfig) -> bool:
+    """Whether a config holds anything that is for the source's own origin alone."""
+    return any(value and _is_credential(key, value, model) for key, value in config.items())
+
+
+def _is_credential(key: str, value: Any, model: type[BaseModel]) -> bool:
+    if key == "headers" and isinstance(value, Mapping):
+        return any(name.lower() not in HARMLESS_HEADERS for name in value)
+    return key == "user" or (key != "proxy" and is_secret(key, model))
+
+
+def keeps_origin(home: str, url: str) -> bool:
+    """Whether the credentials of a source whose address is `home` may go to `url`."""
+    try:
+        return keeps_credentials(read_url(home)[0], read_url(url)[0])
+    except FetchError:
+        return False
+
+
 def request_to(source: Source, config: SourceConfig, url: str, validators: Validators) -> Request:
     """A request for an address that a source's document names: on another origin, without any of its secrets."""
-    if urlsplit(url)[:2] != urlsplit(source.url)[:2]:
+    if not keeps_origin(source.url, url):
         return Request(url, validators=validators, proxy=config.proxy)
     return replace(request_for(source, config, url), validators=validators)
 
@@ -150,10 +180,10 @@ async def nothing_known(external_ids: Sequence[str]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class FetchRequest:
     """What a collector is sent out with.
 
-    `memory` is what it left at the source's last good visit (`Harvest.memory`), None at the first and for a
+    `memory` is what it left at the source's last good visit (`FetchResult.memory`), None at the first and for a
     collector that does not say `remembers`. `known` tells which of some external ids the source has shown
     before, so that what is known need not be fetched.
     """
@@ -166,7 +196,7 @@ class Errand:
 
 
 @dataclass(frozen=True, slots=True)
-class Harvest:
+class FetchResult:
     """What one visit brought home. `unchanged` says that nothing was parsed because nothing can be new."""
 
     items: tuple[Item, ...] = ()
@@ -182,13 +212,14 @@ class Harvest:
     hub: Hub | None = None  # who would push what the source publishes, if its document was read
     known_count: int = 0  # how many items it left where they are, because they are known
     left_out_count: int = 0  # how many items of the answer the source's config does not want, or not yet
+    beyond_count: int = 0  # how many items its document has beyond those that are read of one
     memory: bytes | None = (
         None  # to be given at the next visit, stored with this one; None: leave it as it is
     )
 
     @classmethod
     def of(cls, response: Response, **found: Any) -> Self:
-        """A harvest from one answer, which gives all but what was found in it."""
+        """A result from one answer, which gives all but what was found in it."""
         return cls(
             unchanged=response.unchanged,
             validators=response.validators,
@@ -201,23 +232,23 @@ class Harvest:
         )
 
 
-def refuse_emptiness(source: Source, config: SourceConfig, harvest: Harvest) -> None:
+def reject_empty_result(source: Source, config: SourceConfig, result: FetchResult) -> None:
     """VisitError when a source that has shown items, and always has some, shows none in a readable answer."""
-    if harvest.unchanged or harvest.items or harvest.known_count or harvest.left_out_count:
+    if result.unchanged or result.items or result.known_count or result.left_out_count:
         return
     if isinstance(config, StructuredConfig) and not config.may_be_empty and source.last_entry_at is not None:
         raise VisitError(
             FailureKind.CHANGED_STRUCTURE,
             "{url} lists nothing, where it used to list items: its structure has changed, or it is blocking us."
             " If that is normal for it, set may_be_empty in its config.",
-            http_status=harvest.http_status,
+            http_status=result.http_status,
             url=public_url(source.url),
         )
 
 
 class Collector(ABC):
     config_model: ClassVar[type[SourceConfig]] = SourceConfig
-    remembers: ClassVar[bool] = False  # whether it leaves itself a memory in its harvests
+    remembers: ClassVar[bool] = False  # whether its results carry a memory for the next visit
     # For types that other packages bring; those of Headwater's own stand in `collectors.types`.
     alias: ClassVar[str | None] = None
     interval_minutes: ClassVar[float] = 240.0
@@ -234,8 +265,8 @@ class Collector(ABC):
         return None
 
     @abstractmethod
-    async def collect(self, errand: Errand) -> Harvest:
-        """Visit the errand's source. Raises VisitError with the kind of failure."""
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        """Visit the source of the request. Raises VisitError with the kind of failure."""
 
 
 @cache
@@ -269,5 +300,5 @@ def read_config(model: type[SourceConfig], config: Json, type_name: str) -> Sour
             type=type_name,
             key=key or "*",
             value="***" if hidden else _shown(first["input"]),
-            problem=first["msg"],
+            problem=describe_mistake(first),
         ) from None

@@ -16,7 +16,7 @@ import orjson
 from pydantic import Field
 
 from headwater.collectors.answer import changed_structure, number_of, read_json, read_list, text_of, time_of
-from headwater.collectors.base import Collector, Errand, Harvest, StructuredConfig, request_for
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, StructuredConfig, request_for
 from headwater.errors import FailureKind, InputError, VisitError
 from headwater.fetch.message import NO_VALIDATORS, Response, public_url
 from headwater.model import Item, Json, SourceMetadata
@@ -117,24 +117,26 @@ class BilibiliCollector(Collector):
             config = {"uid": int(found[1]), **config}
         return f"{SPACE}/{config.get('uid', '')}", config
 
-    async def collect(self, errand: Errand) -> Harvest:
-        key = read_memory(errand.memory)
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        key = read_memory(fetch_request.memory)
         if key is None or self._clock() - key.at > KEY_SECONDS:
-            return await self._collect_with_new_key(errand)
+            return await self._collect_with_new_key(fetch_request)
         try:
-            return await self._collect_videos(errand, key, 0)
+            return await self._collect_videos(fetch_request, key, 0)
         except RefusedKeyError:  # the site changed its keys, or it means us: a new key tells which
-            harvest = await self._collect_with_new_key(errand)
-            return replace(harvest, requests=harvest.requests + 1)
+            result = await self._collect_with_new_key(fetch_request)
+            return replace(result, requests=result.requests + 1)
 
-    async def _collect_with_new_key(self, errand: Errand) -> Harvest:
-        address = f"{errand.config.base_url.rstrip('/')}/x/web-interface/nav"
-        response = await _ask(errand, address)
-        return await self._collect_videos(errand, Key(parse_key(response), self._clock()), response.requests)
+    async def _collect_with_new_key(self, fetch_request: FetchRequest) -> FetchResult:
+        address = f"{fetch_request.config.base_url.rstrip('/')}/x/web-interface/nav"
+        response = await _ask(fetch_request, address)
+        return await self._collect_videos(
+            fetch_request, Key(parse_key(response), self._clock()), response.requests
+        )
 
-    async def _collect_videos(self, errand: Errand, key: Key, requests: int) -> Harvest:
+    async def _collect_videos(self, fetch_request: FetchRequest, key: Key, requests: int) -> FetchResult:
         """Page after page until there are enough videos or one is known."""
-        config: BilibiliConfig = errand.config
+        config: BilibiliConfig = fetch_request.config
         videos: list[Item] = []
         received, number = 0, 1
         while True:
@@ -143,18 +145,20 @@ class BilibiliCollector(Collector):
                 key.text,
                 int(self._clock()),
             )
-            response = await _ask(errand, f"{config.base_url.rstrip('/')}/x/space/wbi/arc/search?{query}")
+            response = await _ask(
+                fetch_request, f"{config.base_url.rstrip('/')}/x/space/wbi/arc/search?{query}"
+            )
             requests, received = requests + response.requests, received + response.bytes_received
             page, total = parse_videos(response)
             videos += page
             if not page or len(videos) >= min(config.limit, total):
                 break
-            if await errand.known([video.external_id for video in page]):
+            if await fetch_request.known([video.external_id for video in page]):
                 break
             number += 1
         author = videos[0].author if videos else None
         return replace(
-            Harvest.of(response),
+            FetchResult.of(response),
             unchanged=False,
             validators=NO_VALIDATORS,  # the number of plays changes with every answer
             items=tuple(videos[: config.limit]),
@@ -166,9 +170,9 @@ class BilibiliCollector(Collector):
         )
 
 
-async def _ask(errand: Errand, url: str) -> Response:
-    request = request_for(errand.source, errand.config, url)
-    response = await errand.fetcher.get(replace(request, validators=NO_VALIDATORS, answers=_ANSWERS))
+async def _ask(fetch_request: FetchRequest, url: str) -> Response:
+    request = request_for(fetch_request.source, fetch_request.config, url)
+    response = await fetch_request.fetcher.get(replace(request, validators=NO_VALIDATORS, answers=_ANSWERS))
     if response.status in _ANSWERS and not response.body.lstrip().startswith(b"{"):
         raise _refusal(response, -412, "")
     return response

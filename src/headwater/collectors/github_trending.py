@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from pydantic import Field
 
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, SourceConfig, request_for
 from headwater.collectors.scraper import ACCEPT_PAGE, in_thread_if_big, with_remembered_robots
 from headwater.errors import FailureKind, ParseError
-from headwater.formats.trending import read_trending
+from headwater.formats.pages.trending import read_trending
 from headwater.model import Json, SourceMetadata
 
 PAGE = "https://github.com/trending"
@@ -43,18 +43,18 @@ class TrendingCollector(Collector):
         config = {**_read_address(url), **config}
         return trending_url(url, config), config
 
-    async def collect(self, errand: Errand) -> Harvest:
-        return await with_remembered_robots(errand, _collect)
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        return await with_remembered_robots(fetch_request, _collect)
 
 
-async def _collect(errand: Errand) -> Harvest:
-    url = trending_url(errand.source.url, dict(errand.config))
-    await errand.fetcher.robots.check(url)
-    response = await errand.fetcher.get(
-        replace(request_for(errand.source, errand.config, url), accept=ACCEPT_PAGE)
+async def _collect(fetch_request: FetchRequest) -> FetchResult:
+    url = trending_url(fetch_request.source.url, dict(fetch_request.config))
+    await fetch_request.fetcher.robots.check(url)
+    response = await fetch_request.fetcher.get(
+        replace(request_for(fetch_request.source, fetch_request.config, url), accept=ACCEPT_PAGE)
     )
     if response.unchanged:
-        return Harvest.of(response)
+        return FetchResult.of(response)
     items = await in_thread_if_big(
         response,
         lambda answer: read_trending(answer.body, url=answer.url, content_type=answer.content_type),
@@ -65,7 +65,7 @@ async def _collect(errand: Errand) -> Harvest:
             kind=FailureKind.MALFORMED,
             url=url,
         )
-    return Harvest.of(response, items=items, metadata=SourceMetadata(title=_title(url), site_url=url))
+    return FetchResult.of(response, items=items, metadata=SourceMetadata(title=_title(url), site_url=url))
 
 
 def trending_url(url: str, config: Json) -> str:

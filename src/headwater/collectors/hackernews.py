@@ -18,7 +18,7 @@ import orjson
 from pydantic import Field, model_validator
 
 from headwater.collectors.answer import changed_structure, number_of, read_json, read_list, text_of, time_of
-from headwater.collectors.base import Collector, Errand, Harvest, StructuredConfig, request_for
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, StructuredConfig, request_for
 from headwater.errors import FailureKind, InputError, VisitError
 from headwater.fetch.message import NO_VALIDATORS, Response
 from headwater.model import Item, Json, SourceMetadata
@@ -84,19 +84,19 @@ class HackerNewsCollector(Collector):
         base = str(config.get("base_url", API)).rstrip("/")
         return f"{base}/{config.get('list', 'top')}stories.json", config
 
-    async def collect(self, errand: Errand) -> Harvest:
-        config: HackerNewsConfig = errand.config
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        config: HackerNewsConfig = fetch_request.config
         address = f"{config.base_url.rstrip('/')}/{config.list}stories.json"
-        response = await errand.fetcher.get(request_for(errand.source, config, address))
-        waiting = read_memory(errand.memory)
+        response = await fetch_request.fetcher.get(request_for(fetch_request.source, config, address))
+        waiting = read_memory(fetch_request.memory)
         known_count, listed_count = 0, len(waiting)
         if not response.unchanged:
             ids = parse_list(response)
-            known_count, waiting = await _choose(errand, ids, config.limit, waiting)
+            known_count, waiting = await _choose(fetch_request, ids, config.limit, waiting)
             listed_count = len(ids)
         now = self._clock()
         due = sorted((story for story, at in waiting.items() if at <= now), key=lambda story: waiting[story])
-        looked_at, requests, received = await _look_at(errand, due[:MOST_LOOKS])
+        looked_at, requests, received = await _look_at(fetch_request, due[:MOST_LOOKS])
         items = []
         for story_id, story in looked_at.items():
             if story.item is not None and story.score >= config.min_score:
@@ -105,7 +105,7 @@ class HackerNewsCollector(Collector):
             else:
                 waiting[story_id] = next_look_at(story, config.min_score, now)
         return replace(
-            Harvest.of(response),
+            FetchResult.of(response),
             unchanged=response.unchanged and not looked_at,
             items=tuple(items),
             metadata=SourceMetadata(f"Hacker News: {config.list}", site_url=f"{SITE}/{_PAGES[config.list]}"),
@@ -119,17 +119,17 @@ class HackerNewsCollector(Collector):
 
 
 async def _choose(
-    errand: Errand, ids: list[int], limit: int, waiting: dict[int, float]
+    fetch_request: FetchRequest, ids: list[int], limit: int, waiting: dict[int, float]
 ) -> tuple[int, dict[int, float]]:
     """How many of the head of the list are known, and when to look at each of the others."""
     on_list = set(ids)
     waiting = {story: at for story, at in waiting.items() if story in on_list}
     head = [story for story in ids[:limit] if story not in waiting]
-    known = await errand.known([str(story) for story in head])
+    known = await fetch_request.known([str(story) for story in head])
     return len(known), waiting | {story: 0.0 for story in head if str(story) not in known}
 
 
-async def _look_at(errand: Errand, ids: Iterable[int]) -> tuple[dict[int, Story], int, int]:
+async def _look_at(fetch_request: FetchRequest, ids: Iterable[int]) -> tuple[dict[int, Story], int, int]:
     """The stories that could be had, and what they cost. VisitError when none could.
 
     A bad answer costs its story alone, which is asked for again at the next visit; at a word that there are too
@@ -145,11 +145,13 @@ async def _look_at(errand: Errand, ids: Iterable[int]) -> tuple[dict[int, Story]
         for story_id in left:  # shared by all workers
             if any(failure.kind is FailureKind.RATE_LIMITED for failure in failures):
                 return
-            url = f"{errand.config.base_url.rstrip('/')}/item/{story_id}.json"
-            request = replace(request_for(errand.source, errand.config, url), validators=NO_VALIDATORS)
+            url = f"{fetch_request.config.base_url.rstrip('/')}/item/{story_id}.json"
+            request = replace(
+                request_for(fetch_request.source, fetch_request.config, url), validators=NO_VALIDATORS
+            )
             requests += 1
             try:
-                response = await errand.fetcher.get(request)
+                response = await fetch_request.fetcher.get(request)
                 received += response.bytes_received
                 stories[story_id] = parse_story(response)
             except VisitError as error:
@@ -159,7 +161,9 @@ async def _look_at(errand: Errand, ids: Iterable[int]) -> tuple[dict[int, Story]
     if failures and not stories:
         raise failures[0]
     if failures:
-        log.info("source %s: %s stories could not be had: %s", errand.source.id, len(failures), failures[0])
+        log.info(
+            "source %s: %s stories could not be had: %s", fetch_request.source.id, len(failures), failures[0]
+        )
     return stories, requests, received
 
 

@@ -4,26 +4,21 @@ Pages are asked for until there are enough items or one is known, so an API must
 parameters and headers may hold secrets, best as references (`${NAME}`): no error and no item shows their values.
 """
 
-import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import partial
 from typing import Any, Final, Literal, Self
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
-import jmespath
-from jmespath.exceptions import JMESPathError
-from jmespath.parser import ParsedResult
-from jmespath.visitor import TreeInterpreter
 from pydantic import Field, field_validator, model_validator
 
 from headwater.collectors.answer import changed_structure, read_json, text_of
 from headwater.collectors.base import (
     SECRET,
     Collector,
-    Errand,
-    Harvest,
+    FetchRequest,
+    FetchResult,
     StructuredConfig,
     is_secret,
     request_for,
@@ -32,11 +27,13 @@ from headwater.collectors.secrets import spellings
 from headwater.errors import FailureKind, ParseError, VisitError
 from headwater.fetch.message import NO_VALIDATORS, Response
 from headwater.formats.dates import LAST_YEAR, parse_date
-from headwater.formats.entry import Entry, Person, to_item
+from headwater.formats.expressions import Budget, compile_expression, evaluate, is_cheap
+from headwater.formats.feeds.feed import Entry, Person, to_item
 from headwater.model import Item
+from headwater.threads import read_aside
 
 LAST_SECOND = datetime(LAST_YEAR, 1, 1, tzinfo=UTC).timestamp()
-MAX_STEPS = 1_000_000  # of one expression in one answer
+MOST_ITEMS = 20_000  # of one answer; those after them are not looked at
 BIG_BYTES = 64_000  # read off the event loop from here on
 EXPRESSIONS: Final = (
     *(
@@ -103,9 +100,9 @@ class JsonApiConfig(StructuredConfig):
     def _compiles(cls, value: str | None) -> str | None:
         if value is not None:
             try:
-                compiled(value)
-            except JMESPathError as error:
-                raise ValueError(f"not a JMESPath expression: {' '.join(str(error).split())[:200]}") from None
+                compile_expression(value)
+            except ValueError as error:
+                raise ValueError(f"not a JMESPath expression: {error}") from None
         return value
 
     @model_validator(mode="after")
@@ -120,49 +117,51 @@ class JsonApiConfig(StructuredConfig):
 class JsonApiCollector(Collector):
     config_model = JsonApiConfig
 
-    async def collect(self, errand: Errand) -> Harvest:
-        hidden = _spellings_to_hide(errand)
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        hidden = _spellings_to_hide(fetch_request)
         if not hidden:
-            return await _collect(errand)
+            return await _collect(fetch_request)
         try:
-            harvest = await _collect(errand)
+            result = await _collect(fetch_request)
         except VisitError as error:
             raise error.with_values(lambda value: _hide(value, hidden)) from None
-        items = tuple(_hide_in_item(item, hidden) for item in harvest.items)
+        items = tuple(_hide_in_item(item, hidden) for item in result.items)
         # An address that it moved to may have a secret in its query.
         return replace(
-            harvest, items=items, permanent_url=None if errand.config.params else harvest.permanent_url
+            result, items=items, permanent_url=None if fetch_request.config.params else result.permanent_url
         )
 
 
-async def _collect(errand: Errand) -> Harvest:
-    config: JsonApiConfig = errand.config
-    address: str | None = with_params(errand.source.url, config.params)
+async def _collect(fetch_request: FetchRequest) -> FetchResult:
+    config: JsonApiConfig = fetch_request.config
+    address: str | None = with_params(fetch_request.source.url, config.params)
     first: Response | None = None
     items: dict[str, Item] = {}
     requests = received = pages = count = 0
     while address is not None:
-        request = replace(request_for(errand.source, config, address), accept="application/json, */*;q=0.1")
+        request = replace(
+            request_for(fetch_request.source, config, address), accept="application/json, */*;q=0.1"
+        )
         if first is not None:
             request = replace(request, validators=NO_VALIDATORS)
-        response = await errand.fetcher.get(request)
+        response = await fetch_request.fetcher.get(request)
         requests, received = requests + response.requests, received + response.bytes_received
         if first is None:
             first = response
             if response.unchanged:
-                return Harvest.of(response)
+                return FetchResult.of(response)
         page, cursor = await _read(response, config)
         pages, count = pages + 1, count + len(page)
         before = len(items)
         items |= {item.external_id: item for item in page if item.external_id not in items}
         if len(items) == before or len(items) >= config.limit or pages >= config.max_pages:
             break  # a page without anything new is the end of many APIs, and others begin anew
-        address = next_address(errand.source.url, config, pages, count, cursor)
-        if address is not None and await errand.known([item.external_id for item in page]):
+        address = next_address(fetch_request.source.url, config, pages, count, cursor)
+        if address is not None and await fetch_request.known([item.external_id for item in page]):
             break
     assert first is not None  # noqa: S101 - the loop was entered
     return replace(
-        Harvest.of(first),
+        FetchResult.of(first),
         items=tuple(items.values())[: config.limit],
         requests=requests,
         bytes_received=received,
@@ -170,26 +169,34 @@ async def _collect(errand: Errand) -> Harvest:
 
 
 async def _read(response: Response, config: JsonApiConfig) -> tuple[list[Item], Any]:
-    if len(response.body) < BIG_BYTES:
+    if len(response.body) < BIG_BYTES and _is_cheap(config):
         return parse(response, config)
-    return await asyncio.to_thread(parse, response, config)
+    return await read_aside(len(response.body), parse, response, config)
+
+
+def _is_cheap(config: JsonApiConfig) -> bool:
+    written = (getattr(config, name) for name in EXPRESSIONS)
+    return all(is_cheap(expression) for expression in written if expression is not None)
 
 
 def parse(response: Response, config: JsonApiConfig) -> tuple[list[Item], Any]:
     """The items of an answer, and the cursor to the next. VisitError names the expression that finds nothing."""
     data = read_json(response)
-    found = _search("items", config.items, data, response.url)
+    search = partial(_search, url=response.url, budget=Budget())
+    found = search("items", config.items, data)
     if not isinstance(found, list):
         raise changed_structure(response.url, f"a list at items = {config.items}")
-    items = list(_read_items(found, config, response.url))
-    cursor = _search("cursor", config.cursor, data, response.url) if config.cursor else None
+    items = list(_read_items(found[:MOST_ITEMS], config, response.url, search))
+    cursor = search("cursor", config.cursor, data) if config.cursor else None
     return items, cursor
 
 
-def _read_items(found: list[Any], config: JsonApiConfig, url: str) -> Iterator[Item]:
+def _read_items(
+    found: list[Any], config: JsonApiConfig, url: str, search: Callable[[str, str, Any], Any]
+) -> Iterator[Item]:
     values = [
         {
-            name: _search(name, expression, each, url)
+            name: search(name, expression, each)
             for name in EXPRESSIONS[1:-1]
             if (expression := getattr(config, name))
         }
@@ -274,29 +281,10 @@ def next_address(url: str, config: JsonApiConfig, pages: int, count: int, cursor
     return with_params(url, config.params | {param: text})
 
 
-@lru_cache(1024)
-def compiled(expression: str) -> ParsedResult:
-    return jmespath.compile(expression)
-
-
-class _Interpreter(TreeInterpreter):
-    """Reads an expression in so many steps and no more: each `[@, @][]` doubles what the next one has to do."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._steps_left = MAX_STEPS
-
-    def visit(self, node: Any, *args: Any, **kwargs: Any) -> Any:
-        self._steps_left -= 1
-        if self._steps_left < 0:
-            raise ValueError(f"it takes more than {MAX_STEPS} steps")
-        return super().visit(node, *args, **kwargs)
-
-
-def _search(key: str, expression: str, data: Any, url: str) -> Any:
+def _search(key: str, expression: str, data: Any, *, url: str, budget: Budget) -> Any:
     try:
-        return _Interpreter().visit(compiled(expression).parsed, data)
-    except (JMESPathError, TypeError, ValueError, ArithmeticError) as error:
+        return evaluate(expression, data, budget)
+    except ValueError as error:
         raise ParseError(
             "{url}: the expression {key} = {expression} does not fit the answer: {problem}",
             kind=FailureKind.CHANGED_STRUCTURE,
@@ -307,13 +295,13 @@ def _search(key: str, expression: str, data: Any, url: str) -> Any:
         ) from None
 
 
-def _spellings_to_hide(errand: Errand) -> dict[str, str]:
+def _spellings_to_hide(fetch_request: FetchRequest) -> dict[str, str]:
     """How each parameter stands in an address, and every value that is a secret by its name or by reference."""
-    config: JsonApiConfig = errand.config
+    config: JsonApiConfig = fetch_request.config
     hidden = {
         urlencode({name: value}): f"{urlencode({name: ''})}***" for name, value in config.params.items()
     }
-    stored = errand.source.config
+    stored = fetch_request.source.config
     for key in ("params", "headers", "cookies"):
         for name, value in getattr(config, key).items():
             if is_secret(name) or stored.get(key, {}).get(name) != value:

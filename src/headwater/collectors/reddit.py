@@ -25,12 +25,12 @@ from headwater.collectors.answer import (
     text_of,
     time_of,
 )
-from headwater.collectors.base import Collector, Errand, Harvest, StructuredConfig, request_for
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, StructuredConfig, request_for
 from headwater.collectors.feed import read_feed
 from headwater.errors import FailureKind, InputError, VisitError
 from headwater.fetch.faults import status_error
 from headwater.fetch.message import NO_VALIDATORS, Response, public_url
-from headwater.formats.feed import Feed, to_item
+from headwater.formats.feeds.feed import Feed, to_item
 from headwater.model import Hints, Item, Json, SourceMetadata
 
 SITE: Final = "https://www.reddit.com"
@@ -40,7 +40,6 @@ FEED_FOR_SECONDS = 86_400.0  # how long JSON is not asked for after it was refus
 _ADDRESS: Final = re.compile(r"(?P<base>https?://[^/]+)?/r/(?P<name>\w+)(?:/(?P<listing>\w+))?/?\Z")
 _OWN_HOST: Final = re.compile(r"(?:\w+\.)?reddit\.com\Z", re.IGNORECASE)
 _ANSWERS: Final = frozenset((403, 404, 429))
-_BODY: Final = re.compile(r"<!-- SC_OFF -->(.*?)<!-- SC_ON -->", re.DOTALL)
 _LINK: Final = re.compile(r'<a href="([^"]+)">\[link\]</a>')
 
 
@@ -83,19 +82,19 @@ class RedditCollector(Collector):
         url = f"{str(config.get('base_url', SITE)).rstrip('/')}/r/{config.get('subreddit', '')}/{listing}/"
         return f"{url}?t={period}" if listing == "top" else url, config
 
-    async def collect(self, errand: Errand) -> Harvest:
-        config: RedditConfig = errand.config
-        memory = errand.memory
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        config: RedditConfig = fetch_request.config
+        memory = fetch_request.memory
         may_fall_back = config.way == "auto" and not config.min_score  # a feed has no scores
         use_feed = config.way == "rss"
         if may_fall_back:
-            limited = errand.source.last_error_kind is FailureKind.RATE_LIMITED
+            limited = fetch_request.source.last_error_kind is FailureKind.RATE_LIMITED
             use_feed = limited or self._clock() < read_memory(memory)
             if limited:
                 memory = self._feed_from_now()
         if not use_feed:
             try:
-                return await _collect_json(errand)
+                return await _collect_json(fetch_request)
             except VisitError as error:
                 # What Reddit has a reason for is the subreddit's own state and the same either way.
                 if not may_fall_back or error.http_status != 403 or "reason" in error.values:
@@ -104,33 +103,35 @@ class RedditCollector(Collector):
                 refused = 1
         else:
             refused = 0
-        harvest = await _collect_feed(errand)
-        return replace(harvest, requests=harvest.requests + refused, memory=memory)
+        result = await _collect_feed(fetch_request)
+        return replace(result, requests=result.requests + refused, memory=memory)
 
     def _feed_from_now(self) -> bytes:
         return orjson.dumps({"feed_until": self._clock() + FEED_FOR_SECONDS})
 
 
-async def _collect_json(errand: Errand) -> Harvest:
+async def _collect_json(fetch_request: FetchRequest) -> FetchResult:
     """Page after page until there are enough posts, one is known, or Reddit wants no more requests."""
-    config: RedditConfig = errand.config
+    config: RedditConfig = fetch_request.config
     posts: list[Item] = []
     after, requests, received = None, 0, 0
     while True:
         size = min(config.limit - len(posts), PAGE_SIZE)
         query = f"limit={size}&raw_json=1" + (f"&t={config.period}" if config.listing == "top" else "")
-        response = await _ask(errand, f"{config.listing}.json?{query}" + (f"&after={after}" if after else ""))
+        response = await _ask(
+            fetch_request, f"{config.listing}.json?{query}" + (f"&after={after}" if after else "")
+        )
         requests, received = requests + response.requests, received + response.bytes_received
         page, after = parse_listing(response)
         posts += page
         wait = rest_wanted(response.headers)
         if after is None or not page or wait or len(posts) >= config.limit:
             break
-        if await errand.known([post.external_id for post in page]):
+        if await fetch_request.known([post.external_id for post in page]):
             break
     good = tuple(post for post in posts[: config.limit] if (post.score or 0) >= config.min_score)
     return replace(
-        Harvest.of(response),
+        FetchResult.of(response),
         unchanged=False,
         validators=NO_VALIDATORS,  # scores change with every answer
         items=good,
@@ -143,31 +144,31 @@ async def _collect_json(errand: Errand) -> Harvest:
     )
 
 
-async def _collect_feed(errand: Errand) -> Harvest:
-    config: RedditConfig = errand.config
+async def _collect_feed(fetch_request: FetchRequest) -> FetchResult:
+    config: RedditConfig = fetch_request.config
     query = f"limit={min(config.limit, PAGE_SIZE)}" + (
         f"&t={config.period}" if config.listing == "top" else ""
     )
-    response = await _ask(errand, f"{config.listing}/.rss?{query}", conditional=True)
-    harvest = replace(
-        Harvest.of(response),
+    response = await _ask(fetch_request, f"{config.listing}/.rss?{query}", conditional=True)
+    result = replace(
+        FetchResult.of(response),
         permanent_url=None,
         hints=Hints(retry_after_seconds=rest_wanted(response.headers)),
         metadata=_metadata(config),
     )
-    return harvest if response.unchanged else replace(harvest, items=parse_feed(await read_feed(response)))
+    return result if response.unchanged else replace(result, items=parse_feed(await read_feed(response)))
 
 
-async def _ask(errand: Errand, path: str, *, conditional: bool = False) -> Response:
+async def _ask(fetch_request: FetchRequest, path: str, *, conditional: bool = False) -> Response:
     """One answer that is a listing; VisitError tells what became of the subreddit."""
-    config: RedditConfig = errand.config
+    config: RedditConfig = fetch_request.config
     url = f"{config.base_url.rstrip('/')}/r/{config.subreddit}/{path}"
-    request = request_for(errand.source, config, url)
+    request = request_for(fetch_request.source, config, url)
     validators = request.validators if conditional else NO_VALIDATORS
-    response = await errand.fetcher.get(replace(request, validators=validators, answers=_ANSWERS))
+    response = await fetch_request.fetcher.get(replace(request, validators=validators, answers=_ANSWERS))
     wait = rest_wanted(response.headers)
     if wait:
-        errand.fetcher.rest(url, wait)
+        fetch_request.fetcher.rest(url, wait)
     if response.status >= 400:
         raise _refusal(response, config.subreddit, wait)
     if (
@@ -298,8 +299,9 @@ def _feed_post(item: Item) -> Item:
 
 def _post_body(html: str | None) -> str | None:
     """The text of a post; Reddit's feed has a table of links around it."""
-    found = _BODY.search(html or "")
-    return found[1].strip() or None if found else None
+    _, opening, rest = (html or "").partition("<!-- SC_OFF -->")
+    body, closing, _ = rest.partition("<!-- SC_ON -->")
+    return body.strip() or None if opening and closing else None
 
 
 def _metadata(config: RedditConfig) -> SourceMetadata:

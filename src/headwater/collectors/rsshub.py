@@ -10,8 +10,8 @@ import orjson
 from pydantic import Field
 
 from headwater.collectors.answer import refuse_captcha
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
-from headwater.collectors.feed import harvest_feed
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, SourceConfig, request_for
+from headwater.collectors.feed import read_result
 from headwater.errors import FailureKind, VisitError
 from headwater.fetch.faults import status_error
 from headwater.fetch.message import Response, public_url
@@ -53,15 +53,15 @@ class RssHubCollector(Collector):
             url = instance.rstrip("/") + route
         return url or PUBLIC_INSTANCE, config
 
-    async def collect(self, errand: Errand) -> Harvest:
-        config: RssHubConfig = errand.config
-        request = request_for(errand.source, config, config.instance.rstrip("/") + config.route)
-        response = await errand.fetcher.get(replace(request, answers=_ERROR_STATUSES))
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        config: RssHubConfig = fetch_request.config
+        request = request_for(fetch_request.source, config, config.instance.rstrip("/") + config.route)
+        response = await fetch_request.fetcher.get(replace(request, answers=_ERROR_STATUSES))
         refuse_error_page(response)
         refuse_captcha(response)
         if response.status >= 400:
             raise status_error(response.url, response.status, response.hints.retry_after_seconds)
-        return replace(await harvest_feed(response), permanent_url=None)  # the config says where it is
+        return replace(await read_result(response), permanent_url=None)  # the config says where it is
 
 
 def refuse_error_page(response: Response) -> None:

@@ -7,7 +7,6 @@ site's robots.txt is obeyed for pages; a feed is published for programs and need
 A page that shows nothing where it showed several items has most likely changed: that is a failure, not silence.
 """
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, replace
@@ -16,14 +15,16 @@ from typing import Any, Self, TypeVar
 import orjson
 from pydantic import Field, field_validator, model_validator
 
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_to
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, SourceConfig, request_to
 from headwater.errors import FailureKind, FetchError, ParseError, VisitError
 from headwater.fetch.message import NO_VALIDATORS, Response
 from headwater.fetch.robots import Told, site_of
-from headwater.formats.discover import find_feeds, guess_feeds
-from headwater.formats.feed import parse, to_item
-from headwater.formats.scrape import ScrapedPage, Selectors, find_selector_fault, is_costly, scrape
+from headwater.formats.feeds.feed import to_item
+from headwater.formats.feeds.parse import parse
+from headwater.formats.pages.discover import find_feeds, guess_feeds
+from headwater.formats.pages.scrape import ScrapedPage, Selectors, find_selector_fault, is_costly, scrape
 from headwater.model import Item
+from headwater.threads import read_aside
 
 ACCEPT_PAGE = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
 MAX_FEEDS = 8  # places tried for a feed
@@ -31,19 +32,27 @@ FEW_ITEMS = 2  # a page that had no more than that may well have none today
 BIG_BYTES = 32_000
 MOST_REMEMBERED_CHARACTERS = 50_000  # of a robots.txt; a longer one is asked for again
 
+LONGEST_SELECTOR = 1_000  # characters
+
 T = TypeVar("T")
 
 
+def _selector(what: str) -> Any:
+    return Field(default=None, max_length=LONGEST_SELECTOR, description=f"CSS selector {what}")
+
+
 class ScraperConfig(SourceConfig):
-    item: str | None = Field(
-        default=None, description="CSS selector of one item. Without it, the site's own feed is looked for."
+    item: str | None = _selector("of one item. Without it, the site's own feed is looked for.")
+    title: str | None = _selector("of the title, within the item.")
+    link: str | None = _selector("of the link, within the item.")
+    date: str | None = _selector("of the date, within the item.")
+    summary: str | None = _selector("of the text, within the item.")
+    image: str | None = _selector("of the picture, within the item.")
+    next: str | None = _selector("of the link to the next page.")
+    watch: bool = Field(
+        default=False,
+        description="Watch the page: what the selector item finds first is one item, which changes with it.",
     )
-    title: str | None = Field(default=None, description="CSS selector of the title, within the item.")
-    link: str | None = Field(default=None, description="CSS selector of the link, within the item.")
-    date: str | None = Field(default=None, description="CSS selector of the date, within the item.")
-    summary: str | None = Field(default=None, description="CSS selector of the text, within the item.")
-    image: str | None = Field(default=None, description="CSS selector of the picture, within the item.")
-    next: str | None = Field(default=None, description="CSS selector of the link to the next page.")
     max_pages: int = Field(
         default=5, ge=1, le=100, description="How many pages are read at most, following next."
     )
@@ -61,93 +70,105 @@ class ScraperConfig(SourceConfig):
     def _parts_need_an_item(self) -> Self:
         if self.item is None and any((self.title, self.link, self.date, self.summary, self.image, self.next)):
             raise ValueError("the selectors of parts need an item to be looked for in: set item too")
+        if self.watch and self.item is None:
+            raise ValueError("to watch a page, say which part of it: set item, for instance to body")
         return self
 
     def selectors(self) -> Selectors | None:
         if self.item is None:
             return None
-        return Selectors(self.item, self.title, self.link, self.date, self.summary, self.image, self.next)
+        return Selectors(
+            self.item, self.title, self.link, self.date, self.summary, self.image, self.next, self.watch
+        )
 
 
 class ScraperCollector(Collector):
     config_model = ScraperConfig
     remembers = True
 
-    async def collect(self, errand: Errand) -> Harvest:
-        return await with_remembered_robots(errand, _collect)
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        return await with_remembered_robots(fetch_request, _collect)
 
 
-async def _collect(errand: Errand) -> Harvest:
-    selectors = errand.config.selectors()
-    return await (_collect_feed(errand) if selectors is None else _collect_pages(errand, selectors))
+async def _collect(fetch_request: FetchRequest) -> FetchResult:
+    selectors = fetch_request.config.selectors()
+    return await (
+        _collect_feed(fetch_request) if selectors is None else _collect_pages(fetch_request, selectors)
+    )
 
 
-async def with_remembered_robots(errand: Errand, collect: Callable[[Errand], Awaitable[Harvest]]) -> Harvest:
-    """What `collect` harvests. The site's robots.txt stays known from one visit to the next, for a day."""
-    robots, site = errand.fetcher.robots, site_of(errand.source.url)
-    remembered = _remembered(errand)
+async def with_remembered_robots(
+    fetch_request: FetchRequest, collect: Callable[[FetchRequest], Awaitable[FetchResult]]
+) -> FetchResult:
+    """The result of `collect`. The site's robots.txt stays known from one visit to the next, for a day."""
+    robots, site = fetch_request.fetcher.robots, site_of(fetch_request.source.url)
+    remembered = _remembered(fetch_request)
     before = remembered.get("robots")
     match before:
         case {"asked_at": int() | float() as asked_at, "text": str() as text}:
             robots.recall(site, Told(asked_at, text), time.time())
-    harvest = await collect(errand)
+    result = await collect(fetch_request)
     told = robots.told(site)
     if told is None or len(told.text) > MOST_REMEMBERED_CHARACTERS:
-        return harvest
-    memory = remembered if harvest.memory is None else orjson.loads(harvest.memory)
+        return result
+    memory = remembered if result.memory is None else orjson.loads(result.memory)
     known = asdict(told)
-    if harvest.memory is None and known == before:
-        return harvest
-    return replace(harvest, memory=orjson.dumps({**memory, "robots": known}))
+    if result.memory is None and known == before:
+        return result
+    return replace(result, memory=orjson.dumps({**memory, "robots": known}))
 
 
-async def _collect_pages(errand: Errand, selectors: Selectors) -> Harvest:
-    response = await get_page(errand)
+async def _collect_pages(fetch_request: FetchRequest, selectors: Selectors) -> FetchResult:
+    response = await get_page(fetch_request)
     if response.unchanged:
-        return Harvest.of(response)
+        return FetchResult.of(response)
     page = await _read(response, selectors)
-    _refuse_emptiness(page, response.url, selectors, _remembered(errand).get("found"))
-    harvest = Harvest.of(
+    _refuse_emptiness(page, response.url, selectors, _remembered(fetch_request).get("found"))
+    result = FetchResult.of(
         response,
         items=page.items,
         metadata=page.metadata,
         memory=orjson.dumps({"found": len(page.items)}),
     )
     seen = {response.url}
-    for _ in range(errand.config.max_pages - 1):
+    for _ in range(fetch_request.config.max_pages - 1):
         following = page.next_url
         if (
             following is None
             or following in seen
-            or await errand.known([each.external_id for each in page.items])
+            or await fetch_request.known([each.external_id for each in page.items])
         ):
             break
         seen.add(following)
         try:
-            answer = await get_page(errand, following)
+            answer = await get_page(fetch_request, following)
             page = await _read(answer, selectors)
         except VisitError:
             break  # what the first page showed is worth keeping
-        harvest = replace(
-            harvest,
-            items=_merge(harvest.items, page.items),
-            requests=harvest.requests + answer.requests,
-            bytes_received=harvest.bytes_received + answer.bytes_received,
+        result = replace(
+            result,
+            items=_merge(result.items, page.items),
+            requests=result.requests + answer.requests,
+            bytes_received=result.bytes_received + answer.bytes_received,
         )
-    return harvest
+    return result
 
 
-async def get_page(errand: Errand, url: str | None = None) -> Response:
+async def get_page(fetch_request: FetchRequest, url: str | None = None) -> Response:
     """A page, if its site lets programs read it; the source's own (no `url`) only if it has changed."""
-    await errand.fetcher.robots.check(url or errand.source.url)
-    validators = errand.source.validators if url is None else NO_VALIDATORS
-    request = request_to(errand.source, errand.config, url or errand.source.url, validators)
-    return await errand.fetcher.get(replace(request, accept=ACCEPT_PAGE))
+    await fetch_request.fetcher.robots.check(url or fetch_request.source.url)
+    validators = fetch_request.source.validators if url is None else NO_VALIDATORS
+    request = request_to(
+        fetch_request.source, fetch_request.config, url or fetch_request.source.url, validators
+    )
+    return await fetch_request.fetcher.get(replace(request, accept=ACCEPT_PAGE))
 
 
 async def in_thread_if_big(response: Response, read: Callable[[Response], T]) -> T:
     """What `read` makes of an answer, off the event loop when that may take a while."""
-    return read(response) if len(response.body) < BIG_BYTES else await asyncio.to_thread(read, response)
+    if len(response.body) < BIG_BYTES:
+        return read(response)
+    return await read_aside(len(response.body), read, response)
 
 
 async def _read(response: Response, selectors: Selectors) -> ScrapedPage:
@@ -162,15 +183,16 @@ def _refuse_emptiness(page: ScrapedPage, url: str, selectors: Selectors, found_b
         return
     if found_before is None:
         raise ParseError(
-            "{url}: the selector {selector} finds no item on the page; `headwater scrape` proposes selectors",
+            "{url}: the selector {selector} finds no item on the page",
+            hint="`headwater scrape` proposes selectors",
             kind=FailureKind.NOT_A_FEED,
             url=url,
             selector=selectors.item,
         )
     if found_before > FEW_ITEMS:
         raise ParseError(
-            "{url}: the selector {selector} finds no item, where it found {count} before: the page has changed;"
-            " `headwater scrape` proposes new selectors",
+            "{url}: the selector {selector} finds no item, where it found {count} before: the page has changed",
+            hint="`headwater scrape` proposes selectors",
             kind=FailureKind.MALFORMED,
             url=url,
             selector=selectors.item,
@@ -184,63 +206,63 @@ def _merge(items: tuple[Item, ...], more: tuple[Item, ...]) -> tuple[Item, ...]:
     return tuple(by_id[each] for each in order)
 
 
-def _remembered(errand: Errand) -> dict[str, Any]:
+def _remembered(fetch_request: FetchRequest) -> dict[str, Any]:
     """What the last good visit left; nothing where that makes no sense any more."""
     try:
-        memory = orjson.loads(errand.memory or b"{}")
+        memory = orjson.loads(fetch_request.memory or b"{}")
     except orjson.JSONDecodeError:
         return {}
     return memory if isinstance(memory, dict) else {}
 
 
-async def _collect_feed(errand: Errand) -> Harvest:
+async def _collect_feed(fetch_request: FetchRequest) -> FetchResult:
     """The items of the feed that the page names."""
-    if feed_url := _remembered(errand).get("feed"):
+    if feed_url := _remembered(fetch_request).get("feed"):
         try:
-            return await _ask_feed(errand, feed_url, known=True)
+            return await _ask_feed(fetch_request, feed_url, known=True)
         except VisitError as error:
             if error.kind not in (FailureKind.NOT_FOUND, FailureKind.GONE, FailureKind.NOT_A_FEED):
                 raise
             # The feed has gone elsewhere; the page knows where.
-    await errand.fetcher.robots.check(errand.source.url)
-    page = await errand.fetcher.get(
-        request_to(errand.source, errand.config, errand.source.url, NO_VALIDATORS)
+    await fetch_request.fetcher.robots.check(fetch_request.source.url)
+    page = await fetch_request.fetcher.get(
+        request_to(fetch_request.source, fetch_request.config, fetch_request.source.url, NO_VALIDATORS)
     )
     requests, received = page.requests, page.bytes_received
     try:
-        harvest = _harvest_feed(page)
+        result = _read_feed_result(page)
     except ParseError:
         named = find_feeds(page.body, page.url, page.content_type) or guess_feeds(page.url)
         for candidate in named[:MAX_FEEDS]:
             requests += 1
             try:
-                harvest = await _ask_feed(errand, candidate.url)
+                result = await _ask_feed(fetch_request, candidate.url)
                 break
             except (FetchError, ParseError):
                 continue
         else:
             raise ParseError(
-                "{url} has no feed; `headwater scrape` proposes selectors for its items", url=page.url
+                "{url} has no feed", hint="`headwater scrape` proposes selectors", url=page.url
             ) from None
-    return replace(harvest, requests=requests, bytes_received=received + harvest.bytes_received)
+    return replace(result, requests=requests, bytes_received=received + result.bytes_received)
 
 
-async def _ask_feed(errand: Errand, url: str, *, known: bool = False) -> Harvest:
-    validators = errand.source.validators if known else NO_VALIDATORS
-    request = request_to(errand.source, errand.config, url, validators)
-    return _harvest_feed(await errand.fetcher.get(request))
+async def _ask_feed(fetch_request: FetchRequest, url: str, *, known: bool = False) -> FetchResult:
+    validators = fetch_request.source.validators if known else NO_VALIDATORS
+    request = request_to(fetch_request.source, fetch_request.config, url, validators)
+    return _read_feed_result(await fetch_request.fetcher.get(request))
 
 
-def _harvest_feed(response: Response) -> Harvest:
+def _read_feed_result(response: Response) -> FetchResult:
     memory = orjson.dumps({"feed": response.url})
     if response.unchanged:
-        return replace(Harvest.of(response), permanent_url=None, memory=memory)
+        return replace(FetchResult.of(response), permanent_url=None, memory=memory)
     feed = parse(response.body, url=response.url, content_type=response.content_type)
-    harvest = Harvest.of(
+    result = FetchResult.of(
         response,
         items=tuple(to_item(entry, feed) for entry in feed.entries),
         metadata=feed.metadata,
         document_hints=feed.hints,
         memory=memory,
     )
-    return replace(harvest, permanent_url=None)  # where the feed moves says nothing of the page
+    return replace(result, permanent_url=None)  # where the feed moves says nothing of the page

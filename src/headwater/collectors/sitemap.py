@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_to
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, SourceConfig, request_to
 from headwater.collectors.sitemap_pages import MAX_PAGES, Story, read_stories
 from headwater.collectors.sitemap_survey import BASELINE, Mode, Survey, Wishes, survey
 from headwater.fetch.message import Request
 from headwater.formats.html import escape_text
-from headwater.formats.sitemap_ledger import Ledger
+from headwater.formats.sitemaps.ledger import Ledger
 from headwater.model import Item, Source, Validators
 
 log = logging.getLogger(__name__)
@@ -52,8 +52,8 @@ class SitemapCollector(Collector):
     config_model = SitemapConfig
     remembers = True
 
-    async def collect(self, errand: Errand) -> Harvest:
-        source, config = errand.source, errand.config
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        source, config = fetch_request.source, fetch_request.config
         wishes = config.wishes()
         now = time.time()
 
@@ -62,26 +62,26 @@ class SitemapCollector(Collector):
 
         found = await survey(
             source.url,
-            errand.fetcher,
+            fetch_request.fetcher,
             wishes,
-            _read_ledger(source, errand.memory),
+            _read_ledger(source, fetch_request.memory),
             now,
             make_request=make_request,
         )
         if found.baseline and found.found:
             # Begun anew, with other wishes or after a damage: what is stored already need not be read again.
-            known = await errand.known([each.url.loc for each in found.found])
+            known = await fetch_request.known([each.url.loc for each in found.found])
             found.found = [each for each in found.found if each.url.loc not in known]
         stories = await read_stories(
             found,
             wishes,
-            errand.fetcher,
+            fetch_request.fetcher,
             now,
             fetch_pages=config.fetch_pages,
             max_pages=MAX_PAGES,
             make_request=make_request,
         )
-        return _harvest(source, found, tuple(map(_item, stories)))
+        return _result(source, found, tuple(map(_item, stories)))
 
 
 def _read_ledger(source: Source, memory: bytes | None) -> Ledger | None:
@@ -94,14 +94,14 @@ def _read_ledger(source: Source, memory: bytes | None) -> Ledger | None:
         return None
 
 
-def _harvest(source: Source, found: Survey, items: tuple[Item, ...]) -> Harvest:
-    harvest = Harvest() if found.response is None else Harvest.of(found.response)
+def _result(source: Source, found: Survey, items: tuple[Item, ...]) -> FetchResult:
+    result = FetchResult() if found.response is None else FetchResult.of(found.response)
     is_root = found.ledger.roots == [source.url]
     return replace(
-        harvest,
+        result,
         items=items,
         known_count=max(found.ledger.count() - len(items), 0),
-        permanent_url=harvest.permanent_url if is_root else None,
+        permanent_url=result.permanent_url if is_root else None,
         unchanged=found.unchanged and not items,
         validators=Validators(),  # each sitemap's own are in the ledger
         requests=found.requests,

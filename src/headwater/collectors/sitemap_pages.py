@@ -24,10 +24,10 @@ from headwater.errors import FailureKind, HeadwaterError, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import public_url
 from headwater.fetch.robots import Rules, check_rules, fetch_text, parse, site_of
-from headwater.formats.document import MAX_PAGE_BYTES
-from headwater.formats.page import Page, read_page
-from headwater.formats.sitemap import SitemapUrl
-from headwater.formats.sitemap_ledger import DAY_SECONDS, Ledger, Verdict
+from headwater.formats.pages.document import MAX_PAGE_BYTES
+from headwater.formats.pages.metadata import Page, read_page
+from headwater.formats.sitemaps.ledger import DAY_SECONDS, Ledger, Verdict
+from headwater.formats.sitemaps.read import SitemapUrl
 from headwater.model import Validators
 
 log = logging.getLogger(__name__)
@@ -84,6 +84,7 @@ async def read_stories(
         page = pages.get(each.url.loc)
         if isinstance(page, VisitError):
             log.warning("a page is skipped or left without its details: %s", page)
+            survey.failures.append(page)
             if page.kind in (FailureKind.NOT_FOUND, FailureKind.GONE):
                 continue
             page = None

@@ -7,7 +7,6 @@ A sitemap that fails, is empty, or was delivered in part says nothing: its addre
 first survey takes the newest few as a baseline and the rest as seen. It knows neither database nor schedule.
 """
 
-import asyncio
 import heapq
 import logging
 import re
@@ -22,11 +21,9 @@ from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Request, Response, public_url
 from headwater.fetch.robots import parse as parse_robots
 from headwater.formats.links import join
-from headwater.formats.sitemap import MAX_BYTES, SitemapScan, SitemapUrl, read_sitemap, unzip
-from headwater.formats.sitemap_ledger import (
+from headwater.formats.sitemaps.ledger import (
     DAY_SECONDS,
     DAYS_TO_KEEP,
-    GRACE_DAYS,
     Document,
     Ledger,
     Reading,
@@ -34,7 +31,9 @@ from headwater.formats.sitemap_ledger import (
     hash_config,
     read_document,
 )
+from headwater.formats.sitemaps.read import MAX_BYTES, SitemapScan, SitemapUrl, read_sitemap, unzip
 from headwater.model import Validators
+from headwater.threads import read_aside
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +63,7 @@ COMMON_PATHS: Final = (
     "/sitemapindex.xml",
     "/sitemap.txt",
 )
+
 ACCEPT: Final = "application/xml, text/xml, text/plain;q=0.9, application/gzip;q=0.8, */*;q=0.5"
 
 
@@ -76,7 +76,7 @@ class Wishes:
     mode: Mode = "new+modified"
     baseline_items: int = BASELINE
     days_to_keep: float = DAYS_TO_KEEP  # what has left the sitemaps
-    grace_days: float = GRACE_DAYS  # for which clean-up by number spares what has left
+    cleanup_interval_days: float = 0.0  # between two clean-ups of what has left; 0: in every run
 
     def config_hash(self) -> str:
         """Changes when other things are wanted; then the site is begun anew."""
@@ -305,7 +305,7 @@ class _Walk:
         if SitemapScan(data, url=where, content_type=kind).kind == "sitemapindex":
             await self._read_index(url, document, data, response, depth)
         else:
-            reading = await asyncio.to_thread(read_document, data, document, url=where, content_type=kind)
+            reading = await read_aside(len(data), read_document, data, document, url=where, content_type=kind)
             if not await self._read_addresses(url, document, reading):
                 return
         document.lastmod, document.validators, document.read_at = lastmod, response.validators, self._now
@@ -453,11 +453,16 @@ class _Walk:
             self._ledger.baselined = result.total > 0
         else:
             result.found = list(self._found.values())
-        result.forgotten = self._ledger.forget_gone(
-            self._now, days=self._wishes.days_to_keep, grace_days=self._wishes.grace_days
-        )
-        result.ledger_changed |= bool(result.forgotten)
+        self._clean_up()
         return result
+
+    def _clean_up(self) -> None:
+        ledger, interval = self._ledger, self._wishes.cleanup_interval_days * DAY_SECONDS
+        if not ledger.gone or 0 <= self._now - ledger.cleaned_at < interval:
+            return
+        self._result.forgotten = ledger.forget_gone(self._now, days=self._wishes.days_to_keep)
+        self._result.ledger_changed |= bool(self._result.forgotten) or interval > 0
+        ledger.cleaned_at = self._now
 
 
 def _cut_off(url: str) -> ParseError:

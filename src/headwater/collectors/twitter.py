@@ -1,11 +1,12 @@
 """`twitter.feed`, `twitter.list` and `twitter.bookmarks`: skipped, unless a bridge turns them into a feed."""
 
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
 
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
-from headwater.collectors.feed import harvest_feed
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, SourceConfig, request_for
+from headwater.collectors.feed import read_result
 from headwater.errors import Text
 from headwater.model import Json
 
@@ -29,6 +30,7 @@ class TwitterCollector(Collector):
             return None
         return Text("X has no feed to collect; a bridge_url in their config makes them collectable")
 
-    async def collect(self, errand: Errand) -> Harvest:
-        request = request_for(errand.source, errand.config, errand.config.bridge_url)
-        return await harvest_feed(await errand.fetcher.get(request))
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
+        request = request_for(fetch_request.source, fetch_request.config, fetch_request.config.bridge_url)
+        result = await read_result(await fetch_request.fetcher.get(request))
+        return replace(result, permanent_url=None)  # the config says where it is

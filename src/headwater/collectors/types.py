@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from headwater.errors import InputError, SettingError, Text
+from headwater.language import Language
 from headwater.plugins import COLLECTORS, DisabledPlugin, Plugins, load_plugins
 
 if TYPE_CHECKING:
@@ -70,6 +71,28 @@ TYPES: tuple[SourceType, ...] = (
     SourceType("twitter.list", "twitter_list", 30, _TWITTER),
     SourceType("twitter.bookmarks", "twitter_bookmarks", 60, _TWITTER),
 )
+
+
+_TITLES: Mapping[str, Text] = {
+    "rss.feed": Text("Feed"),
+    "rss.digest": Text("Digest feed"),
+    "rss.hub": Text("RSSHub route"),
+    "web.sitemap": Text("Sitemap"),
+    "web.scraper": Text("Web page"),
+    "web.github_trending": Text("GitHub Trending"),
+    "api.hackernews": Text("Hacker News"),
+    "api.reddit": Text("Reddit"),
+    "api.json": Text("JSON API"),
+    "video.bilibili": Text("Bilibili"),
+    "twitter.feed": Text("Twitter feed"),
+    "twitter.list": Text("Twitter list"),
+    "twitter.bookmarks": Text("Twitter bookmarks"),
+}
+
+
+def type_title(name: str, language: Language | None = None) -> str:
+    """What people call a type; a plugin's is called by its name."""
+    return _TITLES[name].render(language) if name in _TITLES else name
 
 
 def source_types() -> tuple[SourceType, ...]:
@@ -153,6 +176,9 @@ def find_type(text: str) -> SourceType:
     found = _own_by_any_name().get(wanted) or _all_by_any_name().get(wanted)
     if found:
         return found
+    for source_type in TYPES:  # by what people read in lists
+        if wanted in (type_title(source_type.name, "en").lower(), type_title(source_type.name, "zh").lower()):
+            return source_type
     if disabled := _plugins().why_not(wanted):
         raise InputError(
             "the source type {type} cannot be used: the plugin of {package} is disabled: {problem}",

@@ -25,11 +25,13 @@ def create_publisher(
     *,
     start_at: float,
     clock: Callable[[], float] = time.time,
+    clock_of: Callable[[str], float] | None = None,
     window_seconds: float | None = None,
 ) -> FastAPI:
     """The publisher of `sources`, which began at `start_at`.
 
-    Each shows its newest WINDOW items, or those of the last `window_seconds`.
+    Each shows its newest WINDOW items, or those of the last `window_seconds`. `clock_of` tells the time at a path, if
+    it is not the same everywhere.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     by_path = {source.path: source for source in sources}
@@ -52,7 +54,10 @@ def create_publisher(
             return HTMLResponse(
                 "<!doctype html><title>Headwater demo</title><p>A page of the demo's publisher.</p>"
             )
-        now = clock()
+        now = clock() if clock_of is None else clock_of(source.path)
+        if (trouble := source.trouble_at(start_at, now)) is not None:
+            headers = {"Location": trouble.location} if trouble.location else {}
+            return PlainTextResponse("", status_code=trouble.status, headers=headers)
         items = source.items(start_at, now)[::-1]
         if window_seconds is None:
             items = items[:WINDOW]

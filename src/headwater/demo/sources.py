@@ -11,6 +11,13 @@ from typing import Literal
 Format = Literal["rss", "atom", "rdf", "json", "sitemap"]
 Rhythm = Literal["steady", "random", "bursts", "hourly", "sleepy"]
 
+ENDINGS: dict[Format, str] = {
+    "rss": "rss.xml",
+    "atom": "atom.xml",
+    "rdf": "index.rdf",
+    "json": "feed.json",
+    "sitemap": "sitemap.xml",
+}
 HISTORY_SECONDS = 600.0
 WINDOW = 20
 CORRECTED_EVERY = 3
@@ -44,6 +51,15 @@ _EVENTS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Trouble:
+    """What a source answers instead of its document, from so many days before the demo starts."""
+
+    status: int
+    days: float
+    location: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DemoItem:
     number: int
     title: str
@@ -66,8 +82,7 @@ class DemoSource:
 
     @property
     def path(self) -> str:
-        ending = {"rss": "rss.xml", "atom": "atom.xml", "rdf": "index.rdf", "json": "feed.json"}
-        return f"/{self.slug}/{ending.get(self.format, 'sitemap.xml')}"
+        return f"/{self.slug}/{ENDINGS[self.format]}"
 
     def items(self, start_at: float, now: float) -> list[DemoItem]:
         """Everything published from HISTORY_SECONDS before `start_at` until `now`, oldest first."""
@@ -76,6 +91,10 @@ class DemoSource:
             self._item(number, at, rng, now)
             for number, at in enumerate(self._times(start_at - HISTORY_SECONDS, now), start=1)
         ]
+
+    def trouble_at(self, start_at: float, now: float) -> Trouble | None:
+        """What it answers instead of its document."""
+        return None
 
     def will_correct(self, number: int) -> bool:
         """Whether an item is corrected CORRECTED_AFTER_SECONDS after it came out."""

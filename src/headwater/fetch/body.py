@@ -1,49 +1,50 @@
-"""Taking the body of an answer from the network, decoded and within its cap."""
+"""The body of a response as it arrives: decoded, and never larger than its cap."""
 
 from io import BytesIO
 
-from headwater.errors import FailureKind, FetchError
-from headwater.fetch.decode import TooLargeError, UndecodableError, make_decoder
-from headwater.fetch.wire import Connection
+from headwater.fetch.decode import Decoder, TooLargeError, make_decoder
 
 
-async def read_body(answer: Connection, encoding: str | None, limit: int, shown: str) -> bytes:
-    """The decoded body. It does not grow past the cap, and nor does what is read for it, whatever is sent."""
-    try:
-        return await _read(answer, encoding, limit)
-    except TooLargeError:
-        raise FetchError(
-            FailureKind.TOO_LARGE,
-            "{url}: the answer is larger than the {limit} bytes allowed.",
-            http_status=answer.status,
-            url=shown,
-            limit=limit,
-        ) from None
-    except UndecodableError as error:
-        raise FetchError(
-            FailureKind.BROKEN,
-            "{url}: the compressed answer cannot be read, or is cut off ({encoding}).",
-            http_status=answer.status,
-            url=shown,
-            encoding=str(error),
-        ) from None
+class Body:
+    """Takes what comes over the wire. Neither that nor what it decodes to grows past the cap, whatever is sent."""
 
+    __slots__ = ("_decoder", "_limit", "_room", "_size", "_written")
 
-async def _read(answer: Connection, encoding: str | None, limit: int) -> bytes:
-    decoder = make_decoder(encoding) if encoding else None
-    body = BytesIO()  # a list of parts would cost many times what is in them when they come byte by byte
-    size, room = 0, limit
-    while chunk := await answer.read():
-        size += len(chunk)
+    def __init__(self, limit: int) -> None:
+        self._limit = self._room = limit
+        self._size = 0
+        self._decoder: Decoder | None = None
+        self._written: BytesIO | None = None
+
+    def decode(self, encoding: str) -> None:
+        """Undo a Content-Encoding; UndecodableError when it is unknown."""
+        self._decoder = make_decoder(encoding)
+
+    def feed(self, data: bytes) -> None:
+        self._size += len(data)
         # What is compressed must not be larger either: an encoding can hold any amount of nothing.
-        if size > limit:
+        if self._size > self._limit:
             raise TooLargeError
-        if decoder is None:
-            body.write(chunk)
+        if self._written is None:
+            # A list of parts would cost many times what is in them when they come byte by byte.
+            self._written = BytesIO()
+        if self._decoder is None:
+            self._written.write(data)
         else:
-            for part in decoder.feed(chunk, room):
-                room -= len(part)
-                body.write(part)
-    if decoder is not None:
-        decoder.finish()
-    return body.getvalue()
+            for part in self._decoder.feed(data, self._room):
+                self._room -= len(part)
+                self._written.write(part)
+
+    @property
+    def size(self) -> int:
+        """How much has come, or what it is decoded to, whichever is more."""
+        return max(self._size, self._limit - self._room)
+
+    def finish(self) -> None:
+        """UndecodableError when an encoded body is not complete."""
+        if self._decoder is not None:
+            self._decoder.finish()
+
+    @property
+    def value(self) -> bytes:
+        return b"" if self._written is None else self._written.getvalue()

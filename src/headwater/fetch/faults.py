@@ -7,18 +7,20 @@ credentials. System error texts and certificate errors, which cannot, are passed
 from typing import Literal
 
 from headwater.errors import FailureKind, FetchError
+from headwater.fetch.decode import TooLargeError
 from headwater.fetch.guard import Guard, RefusedError
-from headwater.fetch.wire import (
+from headwater.fetch.transfer import (
+    BodyError,
     InsecureError,
     LostError,
     NotHttpError,
     Phase,
     ProxyFailedError,
     SlowError,
+    TransferError,
     UnknownHostError,
     UnreachableError,
     UntrustedError,
-    WireError,
 )
 
 _KINDS = {
@@ -41,8 +43,31 @@ _STATUS_TEMPLATES = {
 }
 
 
-def status_error(shown: str, status: int, retry_after_seconds: float | None) -> FetchError:
-    """The error for an answer that is neither good nor a redirect."""
+_WITHHELD = (
+    "{url}: the server does not allow access (status {status}). A redirect leads there from another origin, so the"
+    " source's credentials were not sent; change the source's address if they are meant for this one."
+)
+
+
+_REFUSED = (
+    "{url}: the server refuses the source's credentials (status 401); check its user name and password, token or"
+    " cookies."
+)
+
+
+def status_error(
+    shown: str,
+    status: int,
+    retry_after_seconds: float | None,
+    *,
+    withheld: bool = False,
+    tried: bool = False,
+) -> FetchError:
+    """The error for an answer that is neither good nor a redirect.
+
+    `withheld`: it comes from another origin than the one that the request's credentials are for; `tried`: it was sent
+    them.
+    """
     kind = _KINDS.get(status)
     if kind is None:
         if 400 <= status < 500:
@@ -53,6 +78,10 @@ def status_error(shown: str, status: int, retry_after_seconds: float | None) -> 
             kind = FailureKind.BROKEN
     if kind is FailureKind.SERVER_ERROR:
         template = "{url}: the server has a problem (status {status})."
+    elif withheld and status in (401, 403):
+        template = _WITHHELD
+    elif tried and status == 401:
+        template = _REFUSED
     else:
         template = _STATUS_TEMPLATES.get(status, "{url}: the server answered with status {status}.")
     return FetchError(
@@ -74,22 +103,46 @@ def redirect_error(fault: Literal["nowhere", "endless", "circle"], shown: str, s
     )
 
 
+def _body_error(error: BodyError, shown: str, limit: int) -> FetchError:
+    if isinstance(error.problem, TooLargeError):
+        return FetchError(
+            FailureKind.TOO_LARGE,
+            "{url}: the answer is larger than the {limit} bytes allowed.",
+            http_status=error.status,
+            url=shown,
+            limit=limit,
+        )
+    return FetchError(
+        FailureKind.BROKEN,
+        "{url}: the compressed answer cannot be read, or is cut off ({encoding}).",
+        http_status=error.status,
+        url=shown,
+        encoding=str(error.problem),
+    )
+
+
 _TIMEOUTS: dict[Phase, str] = {
+    "speed": "{url}: the answer comes too slowly, a few bytes a second.",
     "connect": "{url}: the server took too long to connect.",
     "read": "{url}: the server stopped sending.",
     "total": "{url}: the answer took too long in all.",
 }
 
 
-def network_error(error: WireError | RefusedError, guard: Guard, shown: str, host: str) -> FetchError:
-    """The error for what went wrong on the wire."""
+def network_error(
+    error: TransferError | RefusedError, guard: Guard, shown: str, host: str, limit: int
+) -> FetchError:
+    """The error for what went wrong on the way; `limit` is that of the body."""
     match error:
+        case BodyError():
+            return _body_error(error, shown, limit)
         case RefusedError():
             return guard.refusal(shown, host, error.address)
         case UntrustedError():
             return FetchError(
                 FailureKind.TLS,
-                "{url}: the server's certificate cannot be trusted ({reason}).",
+                "{url}: the server's certificate cannot be trusted ({reason}). An authority of your own is trusted if"
+                " HEADWATER_CA_FILE names its certificate.",
                 url=shown,
                 reason=error.reason,
             )

@@ -156,6 +156,11 @@ class Guard:
         """Whether `host` (a normal name) may be reached at this address."""
         return is_public(address) or self.allows_name(host, port) or self._allows_address(address, port)
 
+    def is_named(self, host: str, port: int) -> bool:
+        """Whether the operator has named this host, or the address that stands in its place."""
+        address = parse_address(host)
+        return self.allows_name(host, port) or (address is not None and self._allows_address(address, port))
+
     def allows_name(self, host: str, port: int) -> bool:
         return host in self._names or (host, port) in self._name_ports
 

@@ -8,13 +8,25 @@ import base64
 import re
 from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from headwater.errors import InputError
 from headwater.model import NO_HINTS, Hints, Validators
 
 _TOKEN = re.compile(r"\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+# A parameter of an address, the words of its name, and those that say that it holds a secret.
+_PARAMETER = re.compile(r"(?<![^&;=])([^&;=]++)=([^&;]*+)")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_SECRET_WORDS = frozenset(
+    {
+        *("key", "apikey", "token", "secret", "password", "passwd", "pwd", "pass", "auth", "authorization"),
+        *("credential", "credentials", "signature", "sig", "jwt", "bearer"),
+    }
+)
+_SECRET_NAMES = frozenset(
+    ("accesstoken", "authtoken", "authkey", "feedkey", "rsskey", "userkey", "sessionid")
+)
 # The connection's own headers, and the conditions, which come from the validators and from nowhere else.
 _OURS = frozenset(
     {
@@ -23,6 +35,9 @@ _OURS = frozenset(
         *("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"),
     }
 )
+
+# Headers of a request that go along to another origin: there is no secret in them.
+HARMLESS_HEADERS = frozenset(("accept", "accept-language", "user-agent"))
 
 NO_VALIDATORS = Validators()
 
@@ -156,10 +171,27 @@ class Response:
         return [value for key, value in self.headers.items() if key.lower() == name]
 
 
+def without_secrets(url: str) -> str:
+    """The URL without user name and password, and with stars for what parameters like `api_key` or `token` hold."""
+    start, question, rest = url.partition("?")
+    scheme, slashes, place = start.partition("://")
+    host, slash, path = place.partition("/")
+    query, hash, fragment = rest.partition("#")
+    query = _PARAMETER.sub(_starred, query)
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}{question}{query}{hash}{fragment}"
+
+
+def _starred(parameter: re.Match[str]) -> str:
+    words = _WORDS.findall(unquote(parameter[1]))
+    name = "".join(words).lower()
+    is_secret = name in _SECRET_NAMES or any(word.lower() in _SECRET_WORDS for word in words)
+    return f"{parameter[1]}=***" if is_secret and parameter[2] else parameter[0]
+
+
 def public_url(url: str) -> str:
-    """The URL as it may be shown: without user name, password and fragment, and on one line."""
+    """The URL as it may be shown: without secrets and fragment, and on one line."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(without_secrets(url))
         netloc = parts.netloc.rpartition("@")[2]
         shown = urlunsplit((parts.scheme, netloc, parts.path, parts.query, ""))
     except ValueError:

@@ -135,7 +135,7 @@ class Politeness:
         if host.waiters is None:
             host.waiters = deque()
         if host.next_at - now + len(host.waiters) * self._gap(host) > self._patience:
-            raise self._crowded(name, shown)  # its turn would come too late: say so now
+            raise crowded(name, shown, self._patience)  # its turn would come too late: say so now
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         host.waiters.append(turn)
         self._serve(name, host)
@@ -151,7 +151,7 @@ class Politeness:
                 now = self._clock()
                 if host.rest_until > now:
                     raise self._resting(name, host, shown, now) from None
-                raise self._crowded(name, shown) from None
+                raise crowded(name, shown, self._patience) from None
             raise
 
     def _serve(self, name: str, host: _Host) -> None:
@@ -182,15 +182,6 @@ class Politeness:
             host.next_at = now + self._gap(host)
             waiters.popleft().set_result(None)
 
-    def _crowded(self, name: str, shown: str) -> FetchError:
-        return FetchError(
-            FailureKind.RATE_LIMITED,
-            "{url}: not asked, because too many requests to {host} are waiting already; try again later.",
-            retry_after_seconds=self._patience,
-            url=shown,
-            host=name,
-        )
-
     def _resting(self, name: str, host: _Host, shown: str, now: float) -> FetchError:
         seconds = host.rest_until - now
         return FetchError(
@@ -201,6 +192,17 @@ class Politeness:
             host=name,
             seconds=round(seconds),
         )
+
+
+def crowded(name: str, shown: str, seconds: float) -> FetchError:
+    """The error of a request whose turn would come too late. `seconds`: when to try again."""
+    return FetchError(
+        FailureKind.RATE_LIMITED,
+        "{url}: not asked, because too many requests to {host} are waiting already; try again later.",
+        retry_after_seconds=seconds,
+        url=shown,
+        host=name,
+    )
 
 
 class Slots:

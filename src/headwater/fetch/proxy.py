@@ -21,6 +21,7 @@ from yarl import URL
 from headwater.errors import FetchError
 from headwater.fetch.guard import Guard, RefusedError
 from headwater.fetch.message import public_url
+from headwater.fetch.socks import open_tunnel
 from headwater.fetch.url import Proxy
 
 _HEAD_SECONDS = 30.0
@@ -90,7 +91,9 @@ class GuardedProxy:
         method, _, rest = first.decode("latin-1").partition(" ")
         target = rest.partition(" ")[0]
         if not self._is_let_in(lines):
-            await _say(writer, b"407 Proxy Authentication Required")
+            await _say(
+                writer, b'407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="headwater"'
+            )
             return
         tunnel = method.upper() == "CONNECT"
         try:
@@ -130,6 +133,8 @@ class GuardedProxy:
         shown = public_url(str(url))
         self._guard.check_url(url.scheme, host, port, shown=shown, proxied=self._upstream is not None)
         if self._upstream is not None:
+            if self._upstream.is_socks:
+                return await asyncio.wait_for(open_tunnel(self._upstream, host, port), _CONNECT_SECONDS)
             return await self._connect_upstream(self._upstream, f"{host}:{port}" if tunnel else None)
         loop = asyncio.get_running_loop()
         infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -167,9 +172,10 @@ class GuardedProxy:
         """The request as the server is to see it: nothing of the proxy's in it, and one request a connection."""
         dropped = (b"proxy-", b"connection:", b"keep-alive:")
         kept = [line for line in lines if not line.lower().startswith(dropped)]
-        place = str(url) if self._upstream is not None else url.raw_path_qs
-        if self._upstream is not None and self._upstream.authorization is not None:
-            kept.append(b"Proxy-Authorization: " + self._upstream.authorization.encode("latin-1"))
+        upstream = None if self._upstream is None or self._upstream.is_socks else self._upstream
+        place = str(url) if upstream is not None else url.raw_path_qs
+        if upstream is not None and upstream.authorization is not None:
+            kept.append(b"Proxy-Authorization: " + upstream.authorization.encode("latin-1"))
         head = f"{method} {place} HTTP/1.1".encode("latin-1")
         return b"\r\n".join([head, *kept, b"Connection: close", b"", b""])
 

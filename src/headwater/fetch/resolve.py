@@ -22,16 +22,34 @@ class GuardedResolver:
         self._resolve = resolve or self._ask_system
         # A dead name server holds a thread for many seconds; the loop's own threads have other work.
         self._threads = ThreadPoolExecutor(32, thread_name_prefix="headwater-dns")
-        self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
+        self._known: dict[tuple[str, int, bool], tuple[float, tuple[str, ...]]] = {}
 
-    async def resolve(self, host: str, port: int, *, unguarded: bool = False) -> list[str]:
+    async def resolve(self, host: str, port: int, *, guarded: bool = True) -> tuple[str, ...]:
         """The addresses of `host`; RefusedError when none may be connected to, OSError when there are none.
 
-        `unguarded`: for the operator's own proxy, which may have any address.
+        Not `guarded`: for the operator's own proxy, which may have any address.
         """
-        addresses = [host] if parse_address(host) is not None else await self._addresses(host, port)
-        if unguarded:
+        until, addresses = self._known.get((host, port, guarded), (0.0, ()))
+        if until > time.monotonic():
             return addresses
+        found = [host] if parse_address(host) is not None else await self._resolve(host, port)
+        addresses = tuple(self._allowed(host, found, port) if guarded else found)
+        if not addresses:
+            raise OSError(None, "no address")
+        if len(self._known) >= _MOST_NAMES:
+            self._known.clear()
+        self._known[host, port, guarded] = time.monotonic() + _DNS_SECONDS, addresses
+        return addresses
+
+    async def locate(self, host: str, port: int, *, guarded: bool = True) -> str | None:
+        """The same as libcurl takes it in place of a look-up of its own; None for what is an address already."""
+        addresses = await self.resolve(host, port, guarded=guarded)
+        if addresses == (host,):
+            return None
+        places = ",".join(f"[{address}]" if ":" in address else address for address in addresses)
+        return f"+{host}:{port}:{places}"
+
+    def _allowed(self, host: str, addresses: list[str], port: int) -> list[str]:
         allowed: list[str] = []
         refused: RefusedError | None = None
         for address in addresses:
@@ -40,24 +58,21 @@ class GuardedResolver:
                 allowed.append(address)
             except RefusedError as refusal:
                 refused = refusal
-        if not allowed:
-            raise refused or OSError(None, "no address")
+        if refused is not None and not allowed:
+            raise refused
         return allowed
+
+    def known_addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host as far as they were resolved lately."""
+        return (
+            [host]
+            if parse_address(host) is not None
+            else list(self._known.get((host, port, True), (0.0, ()))[1])
+        )
 
     def check(self, host: str, address: str, port: int) -> None:
         """Raise RefusedError unless `host` may be reached at this address."""
         self._guard.check_address(host, address, port)
-
-    async def _addresses(self, host: str, port: int) -> list[str]:
-        now = time.monotonic()
-        until, addresses = self._known.get((host, port), (0.0, []))
-        if until > now:
-            return addresses
-        addresses = await self._resolve(host, port)
-        if len(self._known) >= _MOST_NAMES:
-            self._known.clear()
-        self._known[host, port] = now + _DNS_SECONDS, addresses
-        return addresses
 
     async def _ask_system(self, host: str, port: int) -> list[str]:
         def ask() -> list[str]:

@@ -1,17 +1,21 @@
 """Finds the character encoding of a document and decodes it.
 
-The order: byte order mark, the HTTP header, the document's own declaration, UTF-8, statistics. Encodings are
-read as browsers read them (Latin-1 means Windows-1252). A claim that the bytes contradict is passed over. It
-knows no XML beyond the place of a declaration.
+The order: byte order mark, the HTTP header, the document's own declaration, UTF-8, the language that the document
+names, statistics. Encodings are read as browsers read them (Latin-1 means Windows-1252). A claim that the bytes
+contradict is passed over; text that was encoded twice is decoded twice. It knows no XML beyond the place of a
+declaration and of a language.
 """
 
 import codecs
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 import chardet
+
+from headwater.model import Repair
 
 # Longest first: the UTF-32 mark begins with the UTF-16 one.
 _BOMS: Final = (
@@ -54,19 +58,28 @@ _ALIASES: Final = {
     "x-mac-roman": "mac-roman",
     "utf8": "utf-8",
 }
-_DECLARATION = re.compile(rb"""<\?xml\b[^>]*?\bencoding\s*=\s*["']?\s*([A-Za-z0-9._:-]+)""", re.IGNORECASE)
-_HEADER = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9._:-]+)""", re.IGNORECASE)
+_DECLARATION = re.compile(
+    rb"""<\?xml\b[^>]*?\bencoding\s*+=\s*+["']?\s*+([A-Za-z0-9._:-]++)""", re.IGNORECASE
+)
+_HEADER = re.compile(r"""charset\s*+=\s*+["']?\s*+([A-Za-z0-9._:-]++)""", re.IGNORECASE)
 _DECLARATION_WITHIN: Final = 2048
 _SAMPLE_BYTES: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Text and the encoding it was read with. `doubtful` says that characters were replaced or guessed."""
+    """Text and the encoding it was read with. `doubtful`: characters were replaced or guessed; `twice`: they had been
+    encoded twice."""
 
     text: str
     encoding: str
     doubtful: bool = False
+    twice: bool = False
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        doubt = (Repair("encoding", detail=self.encoding),) if self.doubtful else ()
+        return (*doubt, Repair("double_encoding", detail="UTF-8, Windows-1252")) if self.twice else doubt
 
 
 def declared_encoding(data: bytes) -> str | None:
@@ -104,32 +117,36 @@ def sniff_encoding(data: bytes, content_type: str | None = None) -> tuple[str | 
     for start, encoding in _WIDE_STARTS:
         if data.startswith(start):
             return encoding, 0
+    return next(_claims(data, content_type), None), 0
+
+
+def _claims(data: bytes, content_type: str | None) -> Iterator[str]:
+    """The encodings that header and declaration name. Text that was just read as ASCII cannot be UTF-16."""
     for name in (header_encoding(content_type), declared_encoding(data)):
-        # Text that we just read as ASCII cannot be UTF-16, whatever it says of itself.
         if name and (codec := codec_for(name)) and not codec.startswith(("utf-16", "utf-32")):
-            return codec, 0
-    return None, 0
+            yield codec
 
 
 def decode(data: bytes, content_type: str | None = None) -> Decoded:
     """The text of `data`. Never fails: what cannot be read becomes U+FFFD."""
     claimed, skip = sniff_encoding(data, content_type)
     if skip or (claimed and claimed.startswith(("utf-16", "utf-32", "cp037"))):
-        body = data[skip:]
+        body, found = data[skip:], claimed or "utf-8"
         try:
-            return Decoded(body.decode(claimed or "utf-8"), claimed or "utf-8")
+            text = body.decode(found)
         except UnicodeDecodeError:
-            return Decoded(body.decode(claimed or "utf-8", "replace"), claimed or "utf-8", doubtful=True)
-    declared = codec_for(declared_encoding(data) or "")
-    for encoding in dict.fromkeys((claimed, declared, "utf-8")):
+            return Decoded(body.decode(found, "replace"), found, doubtful=True)
+        return replace(_once(text.encode("utf-8", "replace"), text), encoding=found)
+    for encoding in dict.fromkeys((*_claims(data, content_type), "utf-8")):
         # Every byte string is valid in some 8-bit encodings, so a claim of those is believed only when the
         # same bytes are not also valid UTF-8 beyond ASCII: that does not happen by chance.
-        if encoding is None or (encoding in _ANY_BYTES and encoding != "utf-8" and _is_utf8(data)):
+        if encoding in _ANY_BYTES and _is_utf8(data):
             continue
         try:
-            return Decoded(data.decode(encoding), encoding)
+            text = data.decode(encoding)
         except (UnicodeDecodeError, LookupError):
             continue
+        return _once(data, text) if encoding == "utf-8" else Decoded(text, encoding)
     return _decode_damaged(data, claimed)
 
 
@@ -148,20 +165,150 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
+# How text that is UTF-8, read as Windows-1252 and written as UTF-8 again begins: `Ã`, `Â`, `â€`, `ð`.
+_TWICE = re.compile(rb"\xc3(?:[\x82\x83]\xc2[\x80-\xbf]|\xa2(?:\xe2\x82\xac|\xc2\x80)|\xb0\xc5\xb8)")
+_LONGEST_KNOWN_RUN: Final = 16
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def is_encoded_twice(data: bytes) -> bool:
+    """Whether UTF-8 bytes look as if they had been encoded twice."""
+    return not data.isascii() and b"\xc3" in data and _TWICE.search(data) is not None
+
+
+def _once(data: bytes, text: str, *, doubtful: bool = False) -> Decoded:
+    """`text`, which is `data` read as UTF-8, decoded once more where it was encoded twice."""
+    once = _decode_again(text) if is_encoded_twice(data) else None
+    return Decoded(text if once is None else once, "utf-8", doubtful, twice=once is not None)
+
+
+def _decode_again(text: str) -> str | None:
+    """`text` decoded once more; None where less than nine tenths of what is not ASCII makes sense that way."""
+    try:  # all at once, which is many times faster
+        return text.encode("latin-1", "headwater-cp1252").decode("utf-8")
+    except UnicodeError:
+        pass
+    good = bad = 0
+
+    def again(match: re.Match[str]) -> str:
+        nonlocal good, bad
+        try:
+            once = match[0].encode("cp1252", "headwater-c1").decode("utf-8")
+        except UnicodeError:
+            bad += 1
+            return match[0]
+        good += 1
+        return once
+
+    repaired = _NOT_ASCII.sub(again, text)
+    return repaired if good > 9 * bad else None
+
+
+def _encode_cp1252(error: UnicodeError) -> tuple[bytes | str, int]:
+    """For encoding as Latin-1: the rest as Windows-1252, which agrees with it wherever both have a letter."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    run = error.object[error.start : error.end]
+    return _as_cp1252(run) if len(run) <= _LONGEST_KNOWN_RUN else run.encode(
+        "cp1252", "headwater-c1"
+    ), error.end
+
+
+@lru_cache(maxsize=1024)  # most texts use few letters beyond ASCII
+def _as_cp1252(run: str) -> bytes:
+    return run.encode("cp1252", "headwater-c1")
+
+
+def _pass_c1(error: UnicodeError) -> tuple[bytes | str, int]:
+    """For encoding as Windows-1252: the five bytes that it leaves undefined stand for themselves."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    part = error.object[error.start : error.end]
+    if any(ord(letter) > 0x9F for letter in part):
+        raise error
+    return part.encode("latin-1"), error.end
+
+
+def _read_as_latin(error: UnicodeError) -> tuple[str, int]:
+    """For decoding UTF-8 with a few foreign bytes in it: a lone one is most often a letter or quote of Windows-1252."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    data, place = error.object, error.start
+    byte = data[place]
+    is_lone = data[place - 1 : place].isascii() and data[place + 1 : place + 2].isascii()
+    is_likely = is_lone and (0xC0 <= byte <= 0xFC or 0x91 <= byte <= 0x97 or byte == 0x85)
+    return bytes((byte,)).decode("cp1252") if is_likely else "\ufffd", place + 1
+
+
+codecs.register_error("headwater-c1", _pass_c1)
+codecs.register_error("headwater-cp1252", _encode_cp1252)
+codecs.register_error("headwater-latin", _read_as_latin)
+
+_LANGUAGE = re.compile(rb"""(?:<(?:dc:)?language>|\blang\s*=\s*["'])\s*([A-Za-z]{2,3})\b""")
+_BY_LANGUAGE: Final = {
+    **dict.fromkeys(("it", "fr", "de", "es", "pt", "nl", "sv", "da", "nb", "nn", "no"), ("cp1252",)),
+    **dict.fromkeys(("fi", "en", "ca", "gl", "eu", "is", "ga", "af", "id", "ms", "sw"), ("cp1252",)),
+    **dict.fromkeys(("pl", "cs", "sk", "hu", "sl", "hr", "bs", "ro", "sq"), ("cp1250", "iso8859-2")),
+    **dict.fromkeys(("ru", "uk", "be", "bg", "mk", "sr"), ("cp1251", "koi8-r", "iso8859-5", "cp866")),
+    **dict.fromkeys(("lt", "lv", "et"), ("cp1257", "iso8859-13")),
+    "el": ("cp1253", "iso8859-7"),
+    "tr": ("cp1254",),
+    "he": ("cp1255", "iso8859-8"),
+    "ar": ("cp1256", "iso8859-6"),
+    "fa": ("cp1256",),
+    "vi": ("cp1258",),
+    "th": ("cp874",),
+    "ja": ("cp932", "euc_jp", "iso2022_jp"),
+    "zh": ("gb18030", "big5hkscs"),
+    "ko": ("cp949",),
+}
+_LATIN: Final = frozenset(("cp1252", "cp1250", "cp1254", "cp1257", "iso8859-2", "iso8859-15", "mac-roman"))
+# A letter beyond ASCII that has ASCII letters or the end of a word on both sides, as in Latin scripts.
+_LONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
+_HIGH = re.compile(rb"[\x80-\xff]")
+
+
 def _decode_damaged(data: bytes, claimed: str | None) -> Decoded:
     """Bytes that no claim explains: damaged UTF-8, or a legacy encoding nobody declared."""
-    text = data.decode("utf-8", "replace")
-    bad = text.count("\ufffd")
-    multibyte = sum(1 for _ in re.finditer(rb"[\xc2-\xf4][\x80-\xbf]+", data[:_SAMPLE_BYTES]))
-    if multibyte > 2 * bad or bad == 0:
-        return Decoded(text, "utf-8", doubtful=True)
+    sample = _sample(data)
+    good = sum(1 for _ in re.finditer(rb"[\xc2-\xf4][\x80-\xbf]+", sample))
+    bad = sample.decode("utf-8", "replace").count("\ufffd")
+    if good >= bad or not bad:
+        return _once(data, data.decode("utf-8", "headwater-latin"), doubtful=True)
     if claimed and claimed != "utf-8":
         return Decoded(data.decode(claimed, "replace"), claimed, doubtful=True)
-    guess = chardet.detect(_sample(data)).get("encoding")
+    codec = _guess(data, sample)
+    return Decoded(data.decode(codec, "replace"), codec, doubtful=True)
+
+
+def _guess(data: bytes, sample: bytes) -> str:
+    """The legacy encoding of bytes: of those that the document's language is written in, else by their look."""
+    named = _LANGUAGE.search(data, 0, _SAMPLE_BYTES)
+    possible = _BY_LANGUAGE.get(named[1].decode("ascii").lower(), ()) if named else ()
+    if len(possible) == 1:
+        return possible[0]
+    guess = chardet.detect(sample).get("encoding")
     codec = codec_for(guess) if guess else None
-    if codec in (None, "utf-8", "utf-7"):
-        codec = "cp1252"
-    return Decoded(data.decode(codec or "cp1252", "replace"), codec or "cp1252", doubtful=True)
+    if possible:
+        return codec if codec in possible else _fitting(data, possible)
+    if codec is None or codec.startswith("utf"):
+        return "cp1252"
+    # Statistics take a few accents between ASCII letters for any alphabet; only Latin ones look like that.
+    return codec if codec in _LATIN or not _looks_latin(sample) else "cp1252"
+
+
+def _fitting(data: bytes, possible: tuple[str, ...]) -> str:
+    for codec in possible:
+        try:
+            data.decode(codec)
+        except UnicodeDecodeError:
+            continue
+        return codec
+    return possible[0]
+
+
+def _looks_latin(sample: bytes) -> bool:
+    return len(_LONE.findall(sample)) > 0.8 * len(_HIGH.findall(sample))
 
 
 def _sample(data: bytes) -> bytes:

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
-from headwater.formats.calendar import MILITARY_ZONES, MONTHS, WEEKDAYS, ZONES
+from headwater.formats.date_words import MILITARY_ZONES, MONTHS, WEEKDAYS, ZONES
 
 # Outside of these years a date is a program's null value or a typing error, not a publication.
 FIRST_YEAR: Final = 1000
@@ -19,34 +19,34 @@ LAST_YEAR: Final = 2200
 _LONGEST: Final = 120
 
 _RFC822 = re.compile(
-    r"\s*(?:[A-Za-z]{3,9}\s*\.?,?\s*)?(\d{1,2})[\s-]([A-Za-z]{3,9})[\s-](\d{4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?"
-    r"(?:\.\d+)?\s*(?:([+-])(\d{2}):?(\d{2})|([A-Za-z]{1,5}))?\s*\Z"
+    r"\s*+(?:[A-Za-z]{3,9}\s*+\.?,?\s*+)?(\d{1,2})[\s-]([A-Za-z]{3,9})[\s-](\d{4})\s++(\d{1,2}):(\d{2})(?::(\d{1,2}))?"
+    r"(?:\.\d+)?\s*+(?:([+-])(\d{2}):?(\d{2})|([A-Za-z]{1,5}))?\s*+\Z"
 )
 _ISO = re.compile(
-    r"\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2})(?:(?:\s*[Tt]\s*|\s+)(\d{1,2})(?::?(\d{2})(?::?(\d{2})(?:[.,]\d+)?)?)?"
-    r"\s*(?:[zZ]|(?:UTC|GMT)?\s*([+-])\s*(\d{1,2})(?::?(\d{2}))?Z?|([A-Za-z]{2,5}))?)?)?)?\s*\Z"
+    r"\s*+(\d{4})(?:-?(\d{2})(?:-?(\d{2})(?:(?:\s*+[Tt]\s*+|\s++)(\d{1,2})(?::?(\d{2})(?::?(\d{2})(?:[.,]\d+)?)?)?"
+    r"\s*+(?:[zZ]|(?:UTC|GMT)?\s*+([+-])\s*+(\d{1,2})(?::?(\d{2}))?Z?|([A-Za-z]{2,5}))?)?)?)?\s*+\Z"
 )
-_ISO_SHORT_YEAR = re.compile(r"\s*(\d{2})-(\d{2})-(\d{2})\s*\Z")
-_ISO_TRUNCATED = re.compile(r"\s*-(\d{2})-?(\d{2})\s*\Z")  # year of the century and month
-_ISO_ORDINAL = re.compile(r"\s*(\d{4}|\d{2})-?(\d{3})\s*\Z")
-_ISO_WEEK = re.compile(r"\s*(\d{4})-?[Ww](\d{2})(?:-?([1-7]))?\s*\Z")
-_ISO_DIGITS = re.compile(r"\s*(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})\s*\Z")
-_EPOCH = re.compile(r"\s*(\d{9,10}|\d{12,13})(?:\.\d+)?\s*\Z")
+_ISO_SHORT_YEAR = re.compile(r"\s*+(\d{2})-(\d{2})-(\d{2})\s*+\Z")
+_ISO_TRUNCATED = re.compile(r"\s*+-(\d{2})-?(\d{2})\s*+\Z")  # year of the century and month
+_ISO_ORDINAL = re.compile(r"\s*+(?:(\d{4})-?|(\d{2})-)(\d{3})\s*+\Z")
+_ISO_WEEK = re.compile(r"\s*+(\d{4})-?[Ww](\d{2})(?:-?([1-7]))?\s*+\Z")
+_ISO_DIGITS = re.compile(r"\s*+(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})\s*+\Z")
+_EPOCH = re.compile(r"\s*+(\d{9,10}|\d{12,13})(?:\.\d+)?\s*+\Z")
 _COMMENT = re.compile(r"\([^()]*\)")
 _EAST_ASIAN = re.compile(
-    r"\s*(\d{4})\s*[년年]\s*(\d{1,2})\s*[월月]\s*(\d{1,2})\s*[일日号]?\s*(?:[(（].[)）]|星期.|[월화수목금토일]요일)?\s*"
-    r"(?:(오전|오후|上午|下午|午前|午後)\s*)?(?:(\d{1,2})\s*[:시時时点]\s*(\d{1,2})\s*(?:[:분分]\s*(?:(\d{1,2})\s*[초秒]?)?)?)?"
-    r"\s*([+-]\d{2}:?\d{2}|[A-Za-z]{1,5})?\s*\Z"
+    r"\s*+(\d{4})\s*+[년年]\s*+(\d{1,2})\s*+[월月]\s*+(\d{1,2})\s*+[일日号]?\s*+(?:[(（].[)）]|星期.|[월화수목금토일]요일)?\s*+"
+    r"(?:(오전|오후|上午|下午|午前|午後)\s*+)?(?:(\d{1,2})\s*+[:시時时点]\s*+(\d{1,2})\s*+(?:[:분分]\s*+(?:(\d{1,2})\s*+[초秒]?)?)?)?"
+    r"\s*+([+-]\d{2}:?\d{2}|[A-Za-z]{1,5})?\s*+\Z"
 )
-_KOREAN_ISO = re.compile(r"\s*(\d{4})-(\d{2})-(\d{2})\s+(오전|오후)\s+(\d{1,2}):(\d{2}):(\d{2})\s*\Z")
+_KOREAN_ISO = re.compile(r"\s*+(\d{4})-(\d{2})-(\d{2})\s++(오전|오후)\s++(\d{1,2}):(\d{2}):(\d{2})\s*+\Z")
 _YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _SLASHED = re.compile(r"(?<!\d)(\d{1,2})/(\d{1,2})/(\d{2,4})(?!\d)")
 _SPACED = re.compile(r"(?<![\d:+-])(\d{1,2})\s(\d{1,2})\s(\d{4})(?![\d:])")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4}|\d{2})(?![\d.])")
-_CLOCK = re.compile(r"(?<![\d:+-])(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?![\d:])")
+_CLOCK = re.compile(r"(?<![\d:+-])(\d{1,2}):(\d{2})(?::(\d{1,2})(?:[.,]\d+)?)?(?![\d:])")
 _MERIDIEM = re.compile(r"(?<=[\d\s])([ap])\.?\s?m\b\.?", re.IGNORECASE)
 _OFFSET = re.compile(
-    r"(?:\b(?:gmt|utc|z)\s?|(?<=\s))([+-])\s?(\d{1,2}):?(\d{2})?(?![\d:])(?:\s*z\b)?", re.IGNORECASE
+    r"(?:\b(?:gmt|utc|z)\s?|(?<=\s))([+-])\s?(\d{1,2}):?(\d{2})?(?![\d:])(?:\s*+z\b)?", re.IGNORECASE
 )
 _OLSON = re.compile(r"\b([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z0-9_+-]+){1,2})")
 _ORDINAL_DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th|er|º|ª)\b", re.IGNORECASE)
@@ -61,7 +61,7 @@ def parse_date(text: str | None) -> datetime | None:
         return None
     if text[10:11] == "T" and (exact := _read_exact_iso(text)):
         return exact
-    if text[3:5] == ", " and (exact := _read_exact_rfc822(text)):
+    if text[3:5] == ", " and len(text) > _SHORTEST_EXACT and (exact := _read_exact_rfc822(text)):
         return exact
     if match := _RFC822.match(text):
         day, name, year, hour, minute, second, sign, zone_hours, zone_minutes, zone = match.groups()
@@ -83,29 +83,33 @@ def _read_exact_iso(text: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    offset = moment.utcoffset() or _ZERO
-    if not FIRST_YEAR < moment.year < LAST_YEAR or abs(offset) > _LARGEST_OFFSET:
+    if not FIRST_YEAR < moment.year < LAST_YEAR:
         return None
-    return moment.replace(tzinfo=UTC, microsecond=0) - offset
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC, microsecond=0)
+    if moment.tzinfo is not UTC:
+        if not -_LARGEST_OFFSET <= (moment.utcoffset() or _ZERO) <= _LARGEST_OFFSET:
+            return None
+        moment = moment.astimezone(UTC)
+    return moment.replace(microsecond=0) if moment.microsecond else moment
 
 
-_USUAL_RFC822 = re.compile(
-    r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) (?:GMT|UTC|[+-]0000)\Z", re.ASCII
-)
 _MONTHS: Final = {name.title(): f"{number:02}" for name, number in MONTHS.items() if len(name) == 3}
+_UTC_NAMES: Final = frozenset((" GMT", " UTC", " +0000", " -0000", " Z"))
+_SHORTEST_EXACT: Final = len("Tue, 10 Nov 2026 08:05:00")
+_NUMERIC_ZONE: Final = len(" +0200")
 
 
 def _read_exact_rfc822(text: str) -> datetime | None:
     """`Tue, 10 Nov 2026 08:05:00 GMT`, which most publishers write; None leaves it to the others."""
-    match = _USUAL_RFC822.match(text)
-    if match is None:
+    month, zone = _MONTHS.get(text[8:11]), text[25:]
+    if month is None or not text[7] == text[11] == text[16] == " ":
         return None
-    day, month, year, clock = match.groups()
-    try:  # the standard library's reading of the other form is the fastest there is
-        moment = datetime.fromisoformat(f"{year}-{_MONTHS[month]}-{day}T{clock}+00:00")
-    except (KeyError, ValueError):
+    if zone in _UTC_NAMES:
+        return _read_exact_iso(f"{text[12:16]}-{month}-{text[5:7]}T{text[17:25]}Z")
+    if len(zone) != _NUMERIC_ZONE or zone[1] not in "+-":
         return None
-    return moment if FIRST_YEAR <= moment.year <= LAST_YEAR else None
+    return _read_exact_iso(f"{text[12:16]}-{month}-{text[5:7]}T{text[17:25]}{zone[1:]}")
 
 
 def _is_meridiem(iso: re.Match[str]) -> bool:
@@ -190,9 +194,9 @@ def _read_uncommon(text: str) -> datetime | None:
     if match := _ISO_TRUNCATED.match(text):
         return _read_short_year(match[1], match[2], "1")
     if match := _ISO_ORDINAL.match(text):
-        year = _full_year(match[1])
+        year = _full_year(match[1] or match[2])
         first = _moment(year, 1, 1, 0, 0, 0, _ZERO)
-        moment = first and first + timedelta(days=int(match[2]) - 1)
+        moment = first and first + timedelta(days=int(match[3]) - 1)
         return moment if moment and moment.year == year else None
     if match := _ISO_WEEK.match(text):
         return datetime.fromisocalendar(int(match[1]), int(match[2]), int(match[3] or 1)).replace(tzinfo=UTC)

@@ -10,7 +10,7 @@ from typing import Final
 
 import nh3
 
-LONGEST_LINE: Final = 20_000  # characters of a title, a name, a category
+from headwater.markup import LONGEST_LINE, bound_html, unescape_text
 
 _TAGS_IN_TEXT = re.compile(
     r"</?(?:a|abbr|acronym|b|bdi|bdo|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
@@ -20,10 +20,8 @@ _TAGS_IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 _COMMENTS = re.compile(r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)|<![A-Za-z][^<>]*>|<\?xml[^<>]*>")
-_SILENT = re.compile(r"<(script|style)\b[^<]*+(?:<(?!/\1)[^<]*+)*+(?:</\1\s*>|\Z)", re.IGNORECASE)
+_SILENT = re.compile(r"<(script|style)\b[^<]*+(?:<(?!/\1)[^<]*+)*+(?:</\1[^<>]*+>?|\Z)", re.IGNORECASE)
 _BREAKS = re.compile(r"<(?:br|/?p|/?div|/?li|/?tr|/?h[1-6])\b[^<>]*>", re.IGNORECASE)
-# Only with its semicolon: "?a=1&copy=2" is no copyright sign.
-_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 _TAGS: Final = (
     nh3.ALLOWED_TAGS | {"audio", "video", "source", "picture", "figure", "figcaption", "track"}
@@ -43,6 +41,7 @@ _SCHEMES: Final = {"http", "https", "mailto", "tel", "magnet", "ftp"}
 _WITH_CONTENT: Final = {"script", "style", "template", "noscript", "iframe", "object", "embed", "math", "svg"}
 _ADDRESSES: Final = frozenset(("href", "src", "poster", "cite", "srcset"))
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}]")
 _SUSPECT = re.compile(r"script\s*:|data\s*:", re.IGNORECASE)
 
 
@@ -78,7 +77,8 @@ _CAREFUL_CLEANER: Final = nh3.Cleaner(
 
 
 def sanitize_html(body: str) -> str:
-    """`body` with nothing in it that can run, load a script, or draw outside of its place."""
+    """`body` with nothing in it that can run, load a script, or draw outside of its place; cut where it is too big."""
+    body = bound_html(body).body
     clean = _CLEANER.clean(body)
     # The careful one calls back for every attribute, so it is kept for what looks as if it needed it.
     return _CAREFUL_CLEANER.clean(body) if _SUSPECT.search(clean) else clean
@@ -92,9 +92,7 @@ def plain_text(markup: str) -> str:
         text = _SILENT.sub("", text)
         text = _BREAKS.sub(" ", text)
         text = _TAGS_IN_TEXT.sub("", text)
-    if "&" in text:
-        text = _REFERENCE.sub(lambda match: html.unescape(match[0]), text)
-    return collapse(text)
+    return " ".join((unescape_text(text) if "&" in text else text).split())
 
 
 def collapse(text: str) -> str:
@@ -105,3 +103,19 @@ def collapse(text: str) -> str:
 def escape_text(text: str) -> str:
     """Plain text as an HTML fragment."""
     return html.escape(text, quote=False)
+
+
+def text_as_html(text: str) -> str:
+    """Plain text as HTML: paragraphs, line breaks, and addresses that can be followed."""
+    paragraphs = (part.strip() for part in text.replace("\r\n", "\n").split("\n\n"))
+    return "\n".join(f"<p>{_inline(part)}</p>" for part in paragraphs if part)
+
+
+def _inline(text: str) -> str:
+    shown: list[str] = []
+    end = 0
+    for found in _ADDRESS.finditer(text):
+        url = escape_text(found[0])
+        shown += (escape_text(text[end : found.start()]), f'<a href="{url}">{url}</a>')
+        end = found.end()
+    return "".join((*shown, escape_text(text[end:]))).replace("\n", "<br>\n")

@@ -8,18 +8,33 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urljoin
 
+from headwater.markup import LONGEST_URL
+
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ORIGIN = re.compile(r"https?://[^/?#\s]+", re.IGNORECASE)
 _SPACES = re.compile(r"[\t\r\n]+")
-_LINKING: Final = {name[-1]: name for name in ("href", "src", "srcset")}  # attributes, by their last letter
+_SKIPPED = re.compile(r"\A[\x00-\x20]+|[\t\r\n]+")
+SAFE_SCHEMES: Final = frozenset(("http", "https", "ftp", "mailto", "magnet"))
+# An attribute with a relative address. A pattern that begins with one literal is searched many times faster,
+# which is why it begins with the equals sign.
+_RELATIVE = re.compile(
+    r"""=(?:(?<=[fcFC]=)(?!["']?(?:https?:|[A-Za-z][A-Za-z0-9+.-]*:|\#))"""
+    r"""(?:(?<=[\s"'/][hH][rR][eE][fF]=)|(?<=[\s"'/][sS][rR][cC]=))"""
+    r"""|(?<=[sS][eE][tT]=)(?<=[\s"'/][sS][rR][cC][sS][eE][tT]=)"""
+    r"""(?!"(?:https?://(?:[^"\s,<>]++|,(?=\S))++(?:\s++[^",<>]*+)?(?:,\s*+|(?=")))++"))"""
+)
 _VALUE = re.compile(r"""=(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))""")
+_QUOTED = re.compile(r"""[^"']++|"[^"]*+"|'[^']*+'""")
 _UNQUOTED: Final = 3
-_LAST_LETTERS: Final = "fctFCT"
-_USUAL: Final = ('"https://', '"http://')
+_QUOTE: Final = '"'
+LONGEST_BASE: Final = 2_048
+MOST_EDITS: Final = 5_000
 _LONGEST_HEADER: Final = 8_192
 _LONGEST_TAG: Final = 2000  # how far back to look for the beginning of a tag
 
-_LINK_VALUE = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
+_LINK_VALUE = re.compile(
+    r"<([^<>]*+)>((?:\s*+;\s*+[\w!#$&+.^`|~*-]++\s*+(?:=\s*+(?:\"[^\"]*+\"|[^\s;,\"]*+))?+)*+)"
+)
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
 
 
@@ -38,17 +53,33 @@ def is_absolute(url: str) -> bool:
     return url.startswith(("https://", "http://")) or _ABSOLUTE.match(url) is not None
 
 
+def is_followable(url: str) -> bool:
+    """Whether an address can be followed without running anything: relative, or of a known scheme."""
+    if url.startswith(("https://", "http://")):
+        return True
+    # Browsers skip control characters before an address, and tabs and line ends in it.
+    scheme, colon, _ = _SKIPPED.sub("", url).partition(":")
+    return not colon or any(mark in scheme for mark in "/?#") or scheme.strip().lower() in SAFE_SCHEMES
+
+
+def is_plain(url: str) -> bool:
+    """Whether an address is absolute and needs no cleaning, as most are."""
+    return url.startswith(("https://", "http://")) and url[-1] != " " and url.isprintable()
+
+
 def join(base: str | None, url: str | None) -> str | None:
     """`url` made absolute by `base`, cleaned of the white space that publishers break long addresses with."""
-    if url is None:
-        return None
-    url = url.strip()
-    if not url:
-        return None
+    if not url or is_plain(url) or not (url := url.strip()):
+        return url or None
     if "\n" in url or "\t" in url or "\r" in url:
         url = _SPACES.sub("", url)
     if not base or is_absolute(url):
         return url
+    # urljoin takes an address apart at every slash.
+    return _join_relative(base, url) if len(url) <= LONGEST_URL else None
+
+
+def _join_relative(base: str, url: str) -> str:
     # By far the most frequent kind, and urljoin is slow.
     if url[0] == "/" and url[1:2] != "/" and "/." not in url and (origin := _origin(base)):
         return origin + url
@@ -64,70 +95,51 @@ def _origin(base: str) -> str | None:
     return match[0] if match else None
 
 
+# Finds the first place in a body where a tag seems to have a relative address.
+find_relative_link: Final = _RELATIVE.search
+
+
 def resolve_html(body: str, base: str | None) -> str:
-    """`body` with the relative addresses in its tags made absolute."""
-    if "=" not in body or not base or not is_absolute(base):
-        return body
-    edits: list[tuple[int, int, str]] = []
-    # From one equals sign to the next: nothing is found faster than a single character.
-    position = body.find("=")
-    while position >= 0:
-        end = position + 1
-        if body[position - 1] in _LAST_LETTERS:
-            edit, end = _edit_at(body, position, base)
-            if edit is not None:
-                edits.append((position + 1, end, edit))
-        position = body.find("=", end)
-    if not edits:
+    """`body` with the relative addresses in its tags made absolute; cut after too many of them."""
+    if not base or len(base) > LONGEST_BASE or not is_absolute(base):
         return body
     parts: list[str] = []
     position = 0
-    for start, end, replacement in edits:
-        parts += (body[position:start], replacement)
-        position = end
-    return "".join((*parts, body[position:]))
+    for found in _RELATIVE.finditer(body):
+        start = found.start()
+        if start < position or (match := _VALUE.match(body, start)) is None or not _is_attribute(body, start):
+            continue
+        if (resolved := _resolve_value(match, base, is_set=body[start - 1] in "tT")) is not None:
+            parts += (body[position : start + 1], resolved)
+            position = match.end()
+            if len(parts) == 2 * MOST_EDITS:  # each may be as long as the base
+                return "".join(parts)
+    return "".join((*parts, body[position:])) if parts else body
 
 
-def _edit_at(body: str, position: int, base: str) -> tuple[str | None, int]:
-    """What the value behind the equals sign at `position` is to become, if it is to change, and where it ends."""
-    end = position + 1
-    name = _LINKING[body[position - 1].lower()]
-    if name != "srcset" and body.startswith(_USUAL, end):
-        stop = body.find('"', end + 1)
-        return None, end if body.find("<", end, stop) >= 0 else stop + 1 or end
-    start = position - len(name)
-    if body[start:position].lower() != name or (match := _VALUE.match(body, position)) is None:
-        return None, end
-    value = match[match.lastindex or 1].strip()
-    if name == "srcset":
-        resolve = _resolve_srcset if match.lastindex != _UNQUOTED else None
-    else:
-        resolve = _resolve if value and value[0] != "#" and not is_absolute(value) else None
-    if resolve is None or not _is_attribute(body, start):
-        return None, match.end()
-    resolved = resolve(value, base)
-    return None if resolved == value else _quote(resolved), match.end()
-
-
-def _resolve(value: str, base: str) -> str:
-    return join(base, value.replace("&amp;", "&")) or value
-
-
-def _quote(value: str) -> str:
-    return '"' + value.replace("&", "&amp;").replace('"', "%22") + '"'
+def _resolve_value(match: re.Match[str], base: str, *, is_set: bool) -> str | None:
+    """The new value of an attribute, in quotes; None where it does not change."""
+    value = match[match.lastindex or 0].strip()
+    if not value or (is_set and match.lastindex == _UNQUOTED):
+        return None
+    url = value.replace("&amp;", "&") if "&" in value else value
+    resolved = _resolve_srcset(url, base) if is_set else join(base, url) or url
+    return None if resolved == url else f'"{resolved.replace("&", "&amp;").replace(_QUOTE, "%22")}"'
 
 
 def _is_attribute(body: str, position: int) -> bool:
-    """Whether a name begins here, inside of a tag and not in text that talks about one."""
-    if body[position - 1 : position] not in (" ", "\n", "\t", "\r", '"', "'", "/"):
-        return False
+    """Whether an equals sign stands in a tag: not in text, and not in the value of another attribute."""
     near = max(0, position - _LONGEST_TAG)
-    return body.rfind("<", near, position) > body.rfind(">", near, position)
+    start = body.rfind("<", near, position)
+    if start < 0 or body.find(">", start, position) >= 0:
+        return False
+    quotes = body[start:position]
+    return ('"' not in quotes and "'" not in quotes) or not _QUOTED.sub("", quotes)
 
 
 def _resolve_srcset(value: str, base: str) -> str:
     candidates = []
-    for candidate in value.replace("&amp;", "&").split(", "):
+    for candidate in value.split(", "):
         url, space, size = candidate.strip().partition(" ")
         candidates.append((join(base, url) or url) + space + size)
     return ", ".join(candidates)

@@ -5,22 +5,26 @@ It knows nothing of sources or the database; an outline is an address with a tit
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
+from io import BytesIO
+from itertools import groupby
 from typing import Final
 
 from lxml import etree
 
 from headwater.errors import ParseError
-from headwater.formats.entities import drop_illegal
 from headwater.formats.html import collapse
-from headwater.formats.names import split_tag
-from headwater.formats.tree import read_tree
+from headwater.formats.xml.entities import drop_illegal
+from headwater.formats.xml.names import split_tag
+from headwater.formats.xml.tree import read_tree
+from headwater.model import FOLDER_SEPARATOR
 
 MAX_OUTLINES: Final = 200_000
-FOLDER_SEPARATOR: Final = " / "
+PIECE_BYTES: Final = 65_536  # written before a piece is handed out
 
 REASON_NO_ADDRESS: Final = "It has no feed address."
 REASON_BAD_ADDRESS: Final = "Its address is not an http or https one."
@@ -40,6 +44,7 @@ class Outline:
     site_url: str | None = None
     description: str | None = None
     type: str | None = None  # a source type of ours, such as `web.sitemap`; None for an ordinary feed
+    paused: bool = False  # switched off where it comes from
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,39 +150,53 @@ def _take(
     )
 
 
-def write_opml(outlines: Iterable[Outline], *, title: str = "", created: datetime | None = None) -> bytes:
-    """An OPML 2.0 document of `outlines`, grouped by folder in the order in which folders first appear."""
-    root = etree.Element("opml", {"version": "2.0"})
-    head = etree.SubElement(root, "head")
-    etree.SubElement(head, "title").text = drop_illegal(title)
-    if created is not None:
-        etree.SubElement(head, "dateCreated").text = format_datetime(created)
-    body = etree.SubElement(root, "body")
-    folders: dict[tuple[str, ...], etree._Element] = {(): body}
-    for outline in outlines:
-        names = tuple(drop_illegal(outline.folder).split(FOLDER_SEPARATOR)) if outline.folder else ()
-        parent = _folder(folders, names)
-        name = drop_illegal(outline.title) or outline.url
-        attributes = {
-            "type": "rss",
-            "text": name,
-            "title": name,
-            "xmlUrl": outline.url,
-            "htmlUrl": outline.site_url,
-            "description": outline.description,
-            "headwaterType": outline.type,
-        }
-        etree.SubElement(
-            parent, "outline", {key: drop_illegal(value) for key, value in attributes.items() if value}
-        )
-    return etree.tostring(root, encoding="utf-8", xml_declaration=True, pretty_print=True)
+def write_opml(
+    outlines: Iterable[Outline], *, title: str = "", created: datetime | None = None
+) -> Iterator[bytes]:
+    """An OPML 2.0 document in pieces. Outlines that follow each other in one folder share its element."""
+    written = BytesIO()
+    with etree.xmlfile(written, encoding="utf-8") as file:
+        file.write_declaration()
+        with file.element("opml", {"version": "2.0"}):
+            with file.element("head"):
+                file.write(_text_element("title", drop_illegal(title)))
+                if created is not None:
+                    file.write(_text_element("dateCreated", format_datetime(created)))
+            with file.element("body"):
+                for folder, group in groupby(outlines, key=lambda outline: outline.folder):
+                    with ExitStack() as folders:
+                        for name in drop_illegal(folder).split(FOLDER_SEPARATOR) if folder else ():
+                            folders.enter_context(file.element("outline", {"text": name, "title": name}))
+                        for outline in group:
+                            file.write(_outline_element(outline), "\n")
+                            if written.tell() > PIECE_BYTES:
+                                file.flush()
+                                yield _take_bytes(written)
+    yield _take_bytes(written)
 
 
-def _folder(folders: dict[tuple[str, ...], etree._Element], names: tuple[str, ...]) -> etree._Element:
-    for depth in range(len(names) + 1):
-        path = names[:depth]
-        if path not in folders:
-            folders[path] = etree.SubElement(
-                folders[path[:-1]], "outline", {"text": path[-1], "title": path[-1]}
-            )
-    return folders[names]
+def _take_bytes(written: BytesIO) -> bytes:
+    data = written.getvalue()
+    written.seek(0)
+    written.truncate()
+    return data
+
+
+def _text_element(name: str, text: str) -> etree._Element:
+    element = etree.Element(name)
+    element.text = text
+    return element
+
+
+def _outline_element(outline: Outline) -> etree._Element:
+    name = drop_illegal(outline.title) or outline.url
+    attributes = {
+        "type": "rss",
+        "text": name,
+        "title": name,
+        "xmlUrl": outline.url,
+        "htmlUrl": outline.site_url,
+        "description": outline.description,
+        "headwaterType": outline.type,
+    }
+    return etree.Element("outline", {key: drop_illegal(value) for key, value in attributes.items() if value})

@@ -18,21 +18,34 @@ import orjson
 from headwater.collectors.secrets import hide_secrets
 from headwater.errors import HeadwaterError
 from headwater.fetch.client import Fetcher
-from headwater.pipeline.child import work_in_child_process
+from headwater.model import RESULT_KINDS
+from headwater.pipeline.heavy import work_in_child_process
+from headwater.pipeline.ledger import Ledger
 from headwater.pipeline.registry import find_step
 from headwater.pipeline.steps.base import (
-    MOST_OUTPUT_BYTES,
     HeavyStep,
+    Outgoing,
     PassingStepError,
     Step,
     StepContext,
     StepError,
     StepResult,
     short_name,
-    too_large,
 )
-from headwater.store.database import Store
-from headwater.store.runs import ClaimedRun, Later, RunStep, StepEnd, begun, claim_named, commit_steps
+from headwater.processes.pool import MOST_OUTPUT_BYTES, too_large
+from headwater.services.targets import MailDefaults
+from headwater.store.core.database import Store
+from headwater.store.pipelines.runs import (
+    ClaimedRun,
+    Later,
+    RunStep,
+    StepEnd,
+    begun,
+    claim_named,
+    commit_steps,
+)
+from headwater.store.publishing.outbox import NewDelivery
+from headwater.views.items import item_json
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +64,8 @@ class Workbench:
     files: Path  # under which each item has a directory
     fetcher: Fetcher | None = None
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    mail: MailDefaults = MailDefaults()
+    ledger: Ledger | None = None  # of what models are asked
     clock: Callable[[], float] = time.time
     rng: Random = field(default_factory=Random)
 
@@ -79,8 +94,7 @@ async def perform(run: ClaimedRun, bench: Workbench) -> StepEnd:
                 "its worker died {count} {count:time|times} while it ran", count=run.step.crashes
             )
         outcome = await _work(run, bench)
-        if len(orjson.dumps(outcome.output)) > MOST_OUTPUT_BYTES:
-            raise too_large()  # noqa: TRY301
+        _check(outcome)
     except StepError as error:
         outcome = error
     except HeadwaterError as error:
@@ -98,19 +112,34 @@ async def perform(run: ClaimedRun, bench: Workbench) -> StepEnd:
     return decide(run, outcome, bench.clock(), bench.rng)
 
 
+def _check(outcome: StepResult) -> None:
+    """Refuse what cannot be stored: a plugin's step may answer anything."""
+    if len(orjson.dumps((outcome.output, outcome.results))) > MOST_OUTPUT_BYTES:
+        raise too_large()
+    for result in outcome.results:
+        if result.kind not in RESULT_KINDS:
+            raise StepError("there is no kind of result {kind}", kind=result.kind)
+        if result.kind == "score" and not isinstance((result.data or {}).get("score"), int | float):
+            raise StepError("a score's data must have a number `score`")
+
+
 async def _work(run: ClaimedRun, bench: Workbench) -> StepResult:
     step = find_step(run.step.step_type)
     config = step.config_model.model_validate(run.step.config)
     seconds = run.step.timeout_seconds or step.timeout_seconds
-    files = bench.files / f"item-{run.content_item['id']}"
+    files = bench.files / f"item-{run.item.id}"
     context = StepContext(
-        content_item=run.content_item,
+        content_item=item_json(run.item),
         previous_steps=previous_outputs(run),
         runtime_config=run.runtime_config,
         idempotency_key=idempotency_key(run),
         files=files,
         fetcher=None if step.heavy else bench.fetcher,
         secrets=bench.secrets,
+        mail=bench.mail,
+        run_id=run.id,
+        earlier_item=run.earlier,
+        models=bench.ledger and replace(bench.ledger, owner=f"template:{run.template_id or 0}"),
     )
     if isinstance(step, HeavyStep):
         working = asyncio.create_task(work_in_child_process(step, context, run.step.config))
@@ -158,7 +187,7 @@ def previous_outputs(run: ClaimedRun) -> dict[str, dict[str, object]]:
 
 def idempotency_key(run: ClaimedRun) -> str:
     """The same for every attempt at this step for this version of the item; another when it is run again."""
-    key = f"item-{run.content_item['id']}-version-{run.item_version}-template-{run.template_id or 0}"
+    key = f"item-{run.item.id}-version-{run.item_version}-template-{run.template_id or 0}"
     if run.forced_no or run.rerun_no:
         key += f"-again-{run.forced_no}.{run.rerun_no}"
     return f"{key}-step-{run.index + 1}"
@@ -172,11 +201,22 @@ def decide(run: ClaimedRun, outcome: StepResult | StepError, now: float, rng: Ra
             step, status="completed", output=outcome.output, error_message=None, completed_at=now, crashes=0
         )
         end = _ended_as_skipped(run, done, now) if outcome.end_run else _next(run, done, now)
-        return replace(end, outlet=outcome.outlet, outlet_at=now) if outcome.outlet else end
+        return replace(
+            end,
+            outlet=outcome.outlet,
+            results=outcome.results,
+            messages=tuple(_delivery(run, outgoing) for outgoing in outcome.messages),
+            ended_at=now,
+        )
     message = str(outcome)
-    if outcome.passing and step.attempts <= step.retries:
+    does_not_count = isinstance(outcome, PassingStepError) and not outcome.counts
+    if outcome.passing and (step.attempts <= step.retries or does_not_count):
         waiting = replace(step, status="pending", error_message=message, started_at=None, crashes=0)
-        asked = outcome.retry_after_seconds if isinstance(outcome, PassingStepError) else None
+        asked = None
+        if isinstance(outcome, PassingStepError):
+            asked = outcome.retry_after_seconds
+            if not outcome.counts:
+                waiting = replace(waiting, attempts=step.attempts - 1)
         due_at = now + max(retry_seconds(step.attempts, rng), min(asked or 0.0, LONGEST_ASKED_SECONDS))
         return StepEnd(run, (waiting,), "running", run.index, due_at=due_at, error_message=message)
     if step.is_critical:
@@ -190,6 +230,13 @@ def decide(run: ClaimedRun, outcome: StepResult | StepError, now: float, rng: Ra
             completed_at=now,
         )
     return _next(run, replace(step, status="skipped", error_message=message, completed_at=now), now)
+
+
+def _delivery(run: ClaimedRun, outgoing: Outgoing) -> NewDelivery:
+    message = outgoing.message
+    return NewDelivery(
+        outgoing.target, idempotency_key(run), message.title, message.text, message.html, message.data or {}
+    )
 
 
 def retry_seconds(attempts: int, rng: Random) -> float:

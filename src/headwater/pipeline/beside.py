@@ -13,7 +13,7 @@ from headwater.config import Settings
 from headwater.fetch.client import Fetcher
 from headwater.pipeline.registry import STEP_HANDLERS
 from headwater.pipeline.worker import Worker
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 
 log = logging.getLogger(__name__)
 

@@ -18,10 +18,10 @@ from headwater.pipeline.advance import LEASE_SECONDS
 from headwater.pipeline.batch import Batch
 from headwater.pipeline.limits import Pool
 from headwater.pipeline.worker import Worker
-from headwater.store.database import first_line
-from headwater.store.jobs import ADVANCE, SCHEMA, defer_forgotten, defer_jobs
-from headwater.store.patience import patiently
-from headwater.store.runs import ClaimedRun, Later, claim_named
+from headwater.store.core.database import first_line
+from headwater.store.core.retry import retry_on_disconnect
+from headwater.store.pipelines.jobs import ADVANCE, SCHEMA, defer_forgotten, defer_jobs
+from headwater.store.pipelines.runs import ClaimedRun, Later, claim_named
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ async def _claim(worker: Worker, run_ids: list[int]) -> list[ClaimedRun | Later 
         lease_until=now + LEASE_SECONDS,
         rates=worker.limits.rates,
     )
-    claimed = await patiently(lambda: worker.store.write(claim), give_up=lambda: worker.stopping)
+    claimed = await retry_on_disconnect(lambda: worker.store.write(claim), give_up=lambda: worker.stopping)
     return [claimed.pop(run_id, None) for run_id in run_ids]
 
 

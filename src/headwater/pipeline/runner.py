@@ -7,8 +7,8 @@ from functools import partial
 from headwater.pipeline.advance import LEASE_SECONDS
 from headwater.pipeline.limits import Pool
 from headwater.pipeline.worker import Worker
-from headwater.store.patience import patiently
-from headwater.store.runs import ClaimedRun, claim_runs, next_run_due_at
+from headwater.store.core.retry import retry_on_disconnect
+from headwater.store.pipelines.runs import ClaimedRun, claim_runs, next_run_due_at
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,9 @@ class _Line:
             in_hand=self._worker.in_hand,
             rates=self._worker.limits.rates,
         )
-        return await patiently(lambda: self._worker.store.write(claim), give_up=lambda: self._worker.stopping)
+        return await retry_on_disconnect(
+            lambda: self._worker.store.write(claim), give_up=lambda: self._worker.stopping
+        )
 
     async def _rest(self, *, claimed: bool) -> None:
         """Until a slot is free and something may be due."""
@@ -79,7 +81,7 @@ class _Line:
             freed.cancel()
         elif not claimed:
             now = self._worker.clock()
-            first = await patiently(
+            first = await retry_on_disconnect(
                 lambda: self._worker.store.read(next_run_due_at), give_up=lambda: self._worker.stopping
             )
             wait = LOOK_SECONDS if first is None or first <= now else first - now

@@ -4,21 +4,25 @@ Every message names the step by its number and type, and the field.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headwater.collectors.base import is_secret, shown_config
+from headwater.collectors.mistakes import describe_mistake
 from headwater.errors import InputError, NotFoundError, Text
 from headwater.pipeline.examples import PLACEHOLDERS
 from headwater.pipeline.registry import find_step, is_installed
 from headwater.pipeline.steps.base import Step
-from headwater.store.templates import NewTemplate, Template
+from headwater.store.pipelines.templates import NewTemplate, Template
 from headwater.wording import NOTHING
 
 MOST_STEPS = 50
 STARS = "***"  # what stands for a secret wherever a config is shown
 LONGEST_TIMEOUT_SECONDS = 86_400.0
+
+MOST_CHARACTERS = 200_000
+DEEPEST = 50  # levels of lists and objects in one another
 
 
 class _WrittenStep(BaseModel):
@@ -40,8 +44,18 @@ class _WrittenTemplate(BaseModel):
     steps: list[Any] = Field(min_length=1, max_length=MOST_STEPS)
 
 
-def read_template(data: Any) -> NewTemplate:
-    """A template from what JSON or TOML gave; InputError names the first thing that is wrong."""
+def read_template(data: Any, name: str | None = None) -> NewTemplate:
+    """A template from what JSON or TOML gave; InputError names the first thing that is wrong.
+
+    A list is the steps alone. `name` is for a template that does not say its own.
+    """
+    if isinstance(data, list):
+        data = {"steps": data}
+    if not isinstance(data, Mapping):
+        raise InputError("a template is an object with a name and steps, or a list of steps")
+    if name is not None:
+        data = {"name": name, **data}
+    _refuse_size(data)
     try:
         written = _WrittenTemplate.model_validate(data)
     except ValidationError as error:
@@ -51,14 +65,24 @@ def read_template(data: Any) -> NewTemplate:
         name=written.name,
         description=written.description,
         run_on_change=written.run_on_change,
-        steps=tuple(step for step, _ in steps),
-        outlets=tuple(outlet for _, outlet in steps if outlet is not None),
+        steps=tuple(step.stored for step in steps),
+        outlets=tuple(step.outlet for step in steps if step.outlet is not None),
+        targets=tuple(step.target for step in steps if step.target is not None),
     )
 
 
-def _read_step(number: int, data: Any) -> tuple[dict[str, Any], str | None]:
-    """A step as it is stored, and the outlet to which it publishes."""
-    named = data.get("step_type") if isinstance(data, Mapping) else None
+class _ReadStep(NamedTuple):
+    """A step as it is stored, and the outlet and the target that it names."""
+
+    stored: dict[str, Any]
+    outlet: str | None
+    target: str | None
+
+
+def _read_step(number: int, data: Any) -> _ReadStep:
+    if not isinstance(data, Mapping):
+        raise InputError('step {step}: a step is an object: {{"step_type": "enrich_content"}}', step=number)
+    named = data.get("step_type")
     label = f"{number} ({named})" if isinstance(named, str) else str(number)
     try:
         written = _WrittenStep.model_validate(data)
@@ -85,7 +109,26 @@ def _read_step(number: int, data: Any) -> tuple[dict[str, Any], str | None]:
         "timeout_seconds": written.timeout_seconds,
         "retries": step.retries if written.retries is None else written.retries,
     }
-    return stored, step.outlet_of(config)
+    return _ReadStep(stored, step.outlet_of(config), step.target_of(config))
+
+
+def _refuse_size(data: Any) -> None:
+    """InputError for a template that takes long to check, or that nothing can show."""
+    level = [data]
+    size = 0
+    for _ in range(DEEPEST):
+        size += sum(len(each) if isinstance(each, str | Mapping | list) else 1 for each in level)
+        if size > MOST_CHARACTERS:
+            raise InputError("template: it is longer than {limit} characters", limit=MOST_CHARACTERS)
+        level = [
+            inside
+            for each in level
+            if isinstance(each, Mapping | list)
+            for inside in (each.values() if isinstance(each, Mapping) else each)
+        ]
+        if not level:
+            return
+    raise InputError("template: it is nested more than {limit} levels deep", limit=DEEPEST)
 
 
 def _refuse_missing(label: str, step: Step) -> None:
@@ -127,7 +170,7 @@ def _first_problem(error: ValidationError, model: type[BaseModel], prefix: str =
         "{field} = {value} is wrong: {problem}",
         field=field or "*",
         value="***" if hidden else first["input"],
-        problem=first["msg"],
+        problem=describe_mistake(first),
     )
 
 

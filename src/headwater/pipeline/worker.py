@@ -25,13 +25,15 @@ from headwater.pipeline.advance import (
     perform,
 )
 from headwater.pipeline.batch import Batch
+from headwater.pipeline.ledger import make_ledger
 from headwater.pipeline.limits import Pool, make_pools, read_limits
 from headwater.pipeline.registry import STEP_HANDLERS, find_step
-from headwater.pipeline.steps.service import secrets_for_steps
-from headwater.store.clock import DatabaseClock
-from headwater.store.database import Store
-from headwater.store.patience import patiently
-from headwater.store.runs import ClaimedRun, StepEnd, cancelled_among, commit_steps, renew_leases
+from headwater.services.asking import secrets_for_steps
+from headwater.services.targets import mail_defaults
+from headwater.store.core.clock import DatabaseClock
+from headwater.store.core.database import Store
+from headwater.store.core.retry import retry_on_disconnect
+from headwater.store.pipelines.runs import ClaimedRun, StepEnd, cancelled_among, commit_steps, renew_leases
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +107,12 @@ class Worker:
             raise InputError("there is no step type left for this worker")
         self.pools = make_pools(step_types, concurrency or settings.pipeline_concurrency or 1, self.limits)
         self._bench = Workbench(
-            settings.data_dir / "files", fetcher, secrets_for_steps(settings.secrets), self.clock
+            settings.data_dir / "files",
+            fetcher,
+            secrets_for_steps(settings.secrets),
+            mail_defaults(settings),
+            make_ledger(store, settings, self.clock),
+            self.clock,
         )
         self._in_hand: dict[int, _InHand] = {}
         self._commits: Batch[StepEnd, bool] = Batch(self._commit)
@@ -139,7 +146,7 @@ class Worker:
             from headwater.pipeline.runner import run_from_rows as run_from
         else:
             from headwater.pipeline.queue import run_from_queue as run_from
-        await patiently(self._set_clock, give_up=lambda: self.stopping)
+        await retry_on_disconnect(self._set_clock, give_up=lambda: self.stopping)
         watching = asyncio.create_task(self._watch())
         working = asyncio.create_task(run_from(self))
         stopping = asyncio.create_task(self._stop_event.wait())
@@ -224,7 +231,7 @@ class Worker:
         return interrupted(current.run, self.clock())
 
     async def _commit(self, ends: list[StepEnd]) -> list[bool]:
-        accepted = await patiently(
+        accepted = await retry_on_disconnect(
             lambda: self.store.write(commit_steps, ends), give_up=lambda: self._stop_seconds_left() <= 0
         )
         return [end.run.lease in accepted for end in ends]

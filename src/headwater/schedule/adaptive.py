@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from random import Random
 
 from headwater.model import Observation, Plan
-from headwater.schedule import arithmetic, kernel, layout
+from headwater.schedule import arithmetic, layout
+from headwater.schedule.kernel import summer, workspace
+from headwater.schedule.kernel.plan import spread_wait
+from headwater.schedule.kernel.profile import find_event_weight
 
 DEFAULT_PRICE_SECONDS = 800.0  # about six visits per source and day on a usual mix of sources
-_JITTER = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +23,28 @@ class AdaptivePolicy:
     """
 
     price_seconds: float = DEFAULT_PRICE_SECONDS
+    min_interval_seconds: float = 300.0
+    prior_rate: float | None = None
     name: str = "adaptive"
 
     def digest(self, state: bytes | None, visit: Observation) -> bytes | None:
         if visit.outcome in ("failed", "skipped"):
             return state
-        return arithmetic.current().digest(state, visit)
+        return arithmetic.current().digest(state, visit, self.prior_rate)
 
     def plan(self, state: bytes | None, now: float, rng: Random) -> Plan:
-        out = arithmetic.current().plan(state, now, self.price_seconds)
-        spread = 1.0 + _JITTER * out[kernel.OUT_FLAT] * (2.0 * rng.random() - 1.0)
-        after = max(out[kernel.OUT_AFTER], kernel.MIN_CELL_SECONDS) * spread
+        out = arithmetic.current().plan(state, now, self.price_seconds, self.min_interval_seconds)
+        wait = spread_wait(out[workspace.OUT_AFTER], out[workspace.OUT_FLAT], 2.0 * rng.random() - 1.0)
         return Plan(
-            now + after,
+            now + wait,
             {
                 "policy": self.name,
-                "per_day": round(out[kernel.OUT_RATE] * 86400.0, 3),
-                "per_day_long": round(out[kernel.OUT_LONG_RATE] * 86400.0, 3),
-                "profile": round(out[kernel.OUT_PROFILE], 2),
+                "per_day": round(out[workspace.OUT_RATE] * 86400.0, 3),
+                "per_day_long": round(out[workspace.OUT_LONG_RATE] * 86400.0, 3),
+                "profile": round(out[workspace.OUT_PROFILE], 2),
                 "price": round(self.price_seconds, 1),
-                "window": out[kernel.OUT_BOUND] > 0.0,
+                "silent_days": round(out[workspace.OUT_SILENCE] / 86400.0, 2),
+                "window": out[workspace.OUT_BOUND] > 0.0,
             },
         )
 
@@ -56,12 +60,23 @@ class Habits:
 def describe_state(state: bytes | None, now: float) -> Habits | None:
     """The hours and weekdays most items come in; None while too little was seen to say."""
     vector = layout.unpack_state(state)
-    if vector is None or vector[layout.WEIGHT] < 10.0 * kernel.event_weight(vector, now):
+    if vector is None or vector[layout.WEIGHT] < 10.0 * find_event_weight(vector, now):
         return None
     total = vector[layout.WEIGHT]
-    hours = [sum(vector[layout.DAY + 6 * hour : layout.DAY + 6 * hour + 6]) for hour in range(24)]
+    ahead = _find_hours_ahead(int(vector[layout.RULE]), now)
+    days = [sum(vector[layout.DAY + 6 * hour : layout.DAY + 6 * hour + 6]) for hour in range(24)]
+    hours = days[ahead:] + days[:ahead]
     weekdays = sum(vector[layout.WEEK : layout.WEEK + 5])
     return Habits(_busiest_hours(hours, total), weekdays > 0.93 * total)
+
+
+def _find_hours_ahead(rule: int, now: float) -> int:
+    """Hours by which the source's clock, which the profile follows, is ahead of its standard time."""
+    if rule == summer.NO_RULE:
+        return 0
+    clocks = [0.0] * (3 * rule + 3)
+    summer.find_span(clocks, rule, now)
+    return int(clocks[-1] // 3600)
 
 
 def _busiest_hours(hours: list[float], total: float) -> tuple[int, int] | None:

@@ -1,183 +1,176 @@
-"""The kernel's arithmetic on packed states: as it is, or compiled where many visits make that pay.
+"""The kernel on packed states: compiled where the build has compiled it, else in the interpreter.
 
-Both give the same states and plans. Compiling takes some seconds once, loading what was compiled half a second
-and some memory; so whoever makes few visits does without, and `use_compiled` is called off the event loop.
+Both return the same states and plans. HEADWATER_COMPILE=0 forces the interpreter, to compare the two.
 """
 
-import logging
-import subprocess
-import sys
+import os
+from array import array
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from itertools import accumulate
+from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
+from zlib import crc32
 
 from headwater.model import Observation
 from headwater.schedule import kernel, layout
-from headwater.schedule.compiled import compile_kernel, is_compiled
+from headwater.schedule.kernel import digest, plan, summer
+from headwater.schedule.kernel.workspace import MARGIN, OUT_SIZE, REACH, Workspace
 
-log = logging.getLogger(__name__)
-
-COMPILE_SECONDS = 300.0
-
-# Working space of a plan: weights, rates, the day's sums, the hour, and four numbers of every cell.
-SPACE_SIZES = (
-    layout.SHAPES + 2,
-    layout.LEVELS,
-    kernel.SUMS_SIZE,
-    kernel.HOUR_SPACE,
-    *[kernel.CELL_SPACE] * 4,
-)
+_MODULES = ("digest", "plan", "packing", "replay", "summer", "workspace")
 
 
 class Arithmetic(Protocol):
-    def digest(self, state: bytes | None, visit: Observation) -> bytes:
-        """The state after a visit that worked. The first visit's items are the source's history."""
+    def digest(self, state: bytes | None, visit: Observation, prior_rate: float | None) -> bytes:
+        """The state after a visit that worked. The first visit's items are the source's history.
+
+        `prior_rate`: events per second to assume of a source whose first visit shows no history.
+        """
         ...
 
-    def plan(self, state: bytes | None, now: float, price_seconds: float) -> Sequence[float]:
-        """The kernel's answers (`kernel.OUT_…`). Without a state the prior alone says how soon to look."""
+    def plan(
+        self, state: bytes | None, now: float, price_seconds: float, min_seconds: float
+    ) -> Sequence[float]:
+        """What the kernel says (`kernel.workspace.OUT_…`). Without a state, the prior alone decides."""
         ...
 
 
-class Plain:
-    """In lists, by the interpreter."""
+class Interpreted:
+    """On lists."""
 
-    def digest(self, state: bytes | None, visit: Observation) -> bytes:
+    def __init__(self) -> None:
+        self._work = Workspace(make_list, make_list)
+        self._lock = Lock()
+
+    def digest(self, state: bytes | None, visit: Observation, prior_rate: float | None) -> bytes:
         vector = layout.unpack_state(state)
-        begun = vector is None or visit.at < vector[layout.LAST_AT]
-        if vector is None or begun:
+        first = vector is None or visit.at < vector[layout.LAST_AT]
+        if vector is None or first:
             vector = [0.0] * layout.SIZE
-            kernel.begin(vector, visit.at)
-        kernel.digest_visit(
-            vector,
-            visit.at,
-            sorted(visit.item_times),
-            visit.items_found,
-            begun,
-            visit.overflow,
-            [0.0] * SPACE_SIZES[0],
-        )
+            digest.begin(vector, visit.at)
+            _assume(vector, self._work, summer, visit, prior_rate)
+        times = sorted(visit.item_times)
+        with self._lock:
+            digest.digest_visit(vector, self._work, visit.at, times, visit.items_found, first, visit.overflow)
         return layout.pack_state(vector)
 
-    def plan(self, state: bytes | None, now: float, price_seconds: float) -> Sequence[float]:
+    def plan(
+        self, state: bytes | None, now: float, price_seconds: float, min_seconds: float
+    ) -> Sequence[float]:
         vector = layout.unpack_state(state)
         if vector is None:
             vector = [0.0] * layout.SIZE
-            kernel.begin(vector, now)
-        weights, rates, _, hour, times, counts, moments, costs = ([0.0] * size for size in SPACE_SIZES)
-        out = [0.0] * kernel.OUT_SIZE
-        hull = [0] * kernel.CELL_SPACE
-        kernel.plan_visit(
-            vector,
-            now,
-            price_seconds,
-            weights,
-            rates,
-            sum_day(vector),
-            hour,
-            times,
-            counts,
-            moments,
-            costs,
-            hull,
-            out,
-        )
-        return out
+            digest.begin(vector, now)
+        work = self._work
+        with self._lock:
+            work.sums[:] = sum_day(vector)
+            plan.plan_visit(vector, work, now, price_seconds, min_seconds)
+            return list(work.out)
+
+
+def _assume(
+    vector: layout.Vector, work: Any, summer: Any, visit: Observation, prior_rate: float | None
+) -> None:
+    """Begin with what is likely of a source: the clock of its stated dates, the rate of its kind."""
+    vector[layout.RULE] = summer.guess_rule(work, visit.hints.utc_offset_seconds or 0.0, visit.at)
+    if prior_rate is not None and all(time >= visit.at for time in visit.item_times):
+        vector[layout.PRIOR] = prior_rate
 
 
 def sum_day(vector: list[float]) -> list[float]:
-    """What `kernel.sum_day` does, in the interpreter's own loops: every plan needs it."""
+    """What `profile.sum_day` does, at the interpreter's full speed: every plan needs it."""
     day = vector[layout.DAY : layout.DAY + layout.DAY_BINS]
-    bins = day[-kernel.MARGIN :] + day + day[: kernel.REACH - layout.DAY_BINS - kernel.MARGIN]
+    bins = day[-MARGIN:] + day + day[: REACH - layout.DAY_BINS - MARGIN]
     return list(accumulate(accumulate(bins[:-1], initial=0.0), initial=0.0))
 
 
 class Compiled:
-    """In arrays, by machine code. No call lets go of the interpreter, so threads can share the working space."""
+    """On arrays, by machine code. A call keeps the interpreter's lock, so threads can share the workspace."""
 
-    def __init__(self) -> None:
-        import numpy as np
-
-        self._np = np
-        self._functions = compile_kernel()
-        self._no_times = np.empty(0)
-        self._newest: tuple[bytes, Any] = b"", None
-        self._space = [np.zeros(size) for size in SPACE_SIZES]
-        self._hull = np.zeros(kernel.CELL_SPACE, dtype=np.int64)
-        # Compiles, or loads, what the calls below need.
-        visit = Observation(at=1.0e9, outcome="new", item_times=(9.0e8,), items_found=1, first=True)
-        self.plan(self.digest(self.digest(None, visit), visit), 1.0e9, 1.0)
-
-    def digest(self, state: bytes | None, visit: Observation) -> bytes:
-        np = self._np
-        vector = self._unpack(state)
-        begun = vector is None or visit.at < vector[layout.LAST_AT]
-        if begun:
-            vector = np.empty(layout.SIZE)
-            self._functions.begin(vector, float(visit.at))
-        times = np.array(sorted(visit.item_times), dtype=float) if visit.item_times else self._no_times
-        self._functions.digest_visit(
-            vector,
-            float(visit.at),
-            times,
-            int(visit.items_found),
-            bool(begun),
-            bool(visit.overflow),
-            self._space[0],
+    def __init__(self, modules: dict[str, Any]) -> None:
+        self._digest, self._plan = modules["digest"], modules["plan"]
+        self._packing, self._summer = modules["packing"], modules["summer"]
+        self._work = modules["workspace"].Workspace(make_floats, make_ints)
+        self._out = self._work.out = make_floats(OUT_SIZE)
+        self._vector = make_floats(layout.SIZE)
+        self._newest: bytes | None = (
+            None  # the state that the vector holds: usually a plan follows its digest
         )
-        body = vector[: layout.SCALARS].tobytes() + vector[layout.SCALARS :].astype("<u2").tobytes()
-        packed = layout.add_header(body)
-        self._newest = packed, vector
+
+    def digest(self, state: bytes | None, visit: Observation, prior_rate: float | None) -> bytes:
+        vector = self._vector
+        first = not self._load(state) or visit.at < vector[layout.LAST_AT]
+        self._newest = None
+        if first:
+            self._digest.begin(vector, visit.at)
+            _assume(vector, self._work, self._summer, visit, prior_rate)
+        times = array("d", sorted(visit.item_times))
+        self._digest.digest_visit(
+            vector, self._work, visit.at, times, visit.items_found, first, visit.overflow
+        )
+        body = bytearray(layout.PACKED_BYTES - layout.SCALARS_OFFSET)
+        view = memoryview(body)
+        split = layout.GRAINS_OFFSET - layout.SCALARS_OFFSET
+        self._packing.store(vector, view[:split].cast("d"), view[split:].cast("H"))
+        self._newest = packed = layout.add_header(body)
         return packed
 
-    def plan(self, state: bytes | None, now: float, price_seconds: float) -> Sequence[float]:
-        np = self._np
-        newest, vector = self._newest  # as a rule a plan follows its digest
-        if state is not newest:
-            vector = self._unpack(state)
-        if vector is None:
-            vector = np.empty(layout.SIZE)
-            self._functions.begin(vector, float(now))
-        out = np.empty(kernel.OUT_SIZE)
-        self._functions.plan_from_state(
-            vector, float(now), float(price_seconds), *self._space, self._hull, out
-        )
-        found: list[float] = out.tolist()
-        return found
+    def plan(
+        self, state: bytes | None, now: float, price_seconds: float, min_seconds: float
+    ) -> Sequence[float]:
+        if not self._load(state):
+            self._digest.begin(self._vector, now)
+        self._plan.plan_from_scratch(self._vector, self._work, now, price_seconds, min_seconds)
+        return self._out.tolist()
 
-    def _unpack(self, state: bytes | None) -> Any:
-        if not layout.is_state(state):
-            return None
-        np = self._np
-        vector = np.empty(layout.SIZE)
-        vector[: layout.SCALARS] = np.frombuffer(state, "<f8", layout.SCALARS, layout.SCALARS_OFFSET)
-        vector[layout.SCALARS :] = np.frombuffer(
-            state, "<u2", layout.SIZE - layout.SCALARS, layout.GRAINS_OFFSET
-        )
-        return vector
+    def _load(self, state: bytes | None) -> bool:
+        if state is not None and state is self._newest:
+            return True
+        self._newest = None
+        if state is None or not layout.is_state(state):
+            return False
+        view = memoryview(state)
+        scalars = view[layout.SCALARS_OFFSET : layout.GRAINS_OFFSET].cast("d")
+        self._packing.load(self._vector, scalars, view[layout.GRAINS_OFFSET :].cast("H"))
+        self._newest = state
+        return True
 
 
-_current: Arithmetic = Plain()
+def make_list(size: int) -> list[Any]:
+    return [0] * size
 
 
+def make_vector(values: Sequence[float]) -> "array[float]":
+    return array("d", values)
+
+
+def make_floats(size: int) -> "array[float]":
+    return array("d", bytes(8 * size))
+
+
+def make_ints(size: int) -> "array[int]":
+    return array("l", bytes(array("l").itemsize * size))
+
+
+@cache
+def load_native() -> dict[str, Any] | None:
+    """The compiled modules by name; None if there are none, or if they were made of other sources."""
+    if os.environ.get("HEADWATER_COMPILE") == "0":
+        return None
+    sources = b"".join(path.read_bytes() for path in sorted(Path(kernel.__path__[0]).glob("*.p*")))
+    stamp = Path(__file__).with_name("native") / "built_from"
+    if not stamp.exists() or stamp.read_text().strip() != str(crc32(sources)):
+        return None
+    try:
+        return {name: import_module(f"headwater.schedule.native.{name}") for name in _MODULES}
+    except ImportError:  # compiled for another Python
+        return None
+
+
+@cache
 def current() -> Arithmetic:
     """The arithmetic to use."""
-    return _current
-
-
-def use_compiled() -> None:
-    """Change over to the compiled arithmetic, if there can be one. Takes its time the first time on a machine."""
-    global _current  # noqa: PLW0603 - one for the process: it is the same mathematics
-    if isinstance(_current, Compiled) or not is_compiled():
-        return
-    try:
-        # First in a process of its own, which leaves it in the cache: compiling takes 50 MB that loading does not.
-        subprocess.run(  # noqa: S603 - our own words
-            [sys.executable, "-c", f"from {__name__} import Compiled; Compiled()"],
-            capture_output=True,
-            timeout=COMPILE_SECONDS,
-            check=False,
-        )
-        _current = Compiled()
-    except Exception:  # whatever a compiler may run into: there is another way
-        log.warning("the plans' arithmetic cannot be compiled; it runs as it is", exc_info=True)
+    modules = load_native()
+    return Interpreted() if modules is None else Compiled(modules)

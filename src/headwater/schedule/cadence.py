@@ -9,8 +9,9 @@ import math
 import random
 import struct
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -61,7 +62,7 @@ _THRESHOLDS = (
     (168.0, "weekly"),
     (720.0, "monthly"),
 )
-_REALTIME_PER_DAY = 5.0
+_REALTIME_PER_DAY = 5
 _MIN_STD_HOURS, _MAX_STD_HOURS = 1.0, 6.0
 _REGULAR_STD_HOURS = 3.0  # up to this spread the hour can be foreseen
 _HOUR, _DAY = 3600.0, 86400.0
@@ -92,18 +93,20 @@ def classify_times(times: Sequence[float]) -> tuple[str, str]:
     span_hours = (times[-1] - times[0]) / _HOUR
     mean_hours = span_hours / (len(times) - 1)
     frequency = next((name for limit, name in _THRESHOLDS if mean_hours < limit), "low")
-    if count_per_day(times) >= _REALTIME_PER_DAY:
+    if is_busy_on_most_days(times):
         frequency = "realtime"
     return frequency, FREQUENCY_CADENCE_MAP[frequency]
 
 
-def count_per_day(times: Sequence[float]) -> float:
-    """Entries per day on average over all the days they span.
+def is_busy_on_most_days(times: Sequence[float]) -> bool:
+    """Whether at least five entries came out on more than half of the days (UTC) that they span.
 
-    On average, not on the busiest day: one day of five entries must not make a slow source realtime for ever.
+    This makes a source realtime that publishes five a day and rests at weekends, whose mean interval is above six
+    hours. One busy day does not: it must not make a slow source realtime for ever.
     """
-    span = times[-1] - times[0]
-    return (len(times) - 1) * _DAY / span if span > 0 else math.inf
+    by_day = Counter(int(at // _DAY) for at in times)
+    busy = sum(count >= _REALTIME_PER_DAY for count in by_day.values())
+    return 2 * busy > max(by_day) - min(by_day) + 1
 
 
 def calculate_publish_time_stats(
@@ -288,8 +291,6 @@ class CadencePolicy:
     name: str = "cadence"
 
     def digest(self, state: bytes | None, visit: Observation) -> bytes | None:
-        if visit.outcome in ("failed", "skipped"):
-            return state
         stats, times = unpack_stats(state) or (SourceStats(), [])
         if visit.item_times:
             usable = read_times({"published_at": min(at, visit.at)} for at in visit.item_times)
@@ -324,6 +325,15 @@ class CadencePolicy:
             "interval": RSS_CADENCE_INTERVALS[stats.cadence] * self.scale,
         }
         return Plan(now + (due - now) * self.scale, reason)
+
+
+def with_counts(state: bytes | None, counts: SourceStats) -> bytes | None:
+    """A state that was learnt anew, with the checks and hits that were counted before it was lost."""
+    found = unpack_stats(state)
+    if found is None:
+        return state
+    stats, times = found
+    return _pack(replace(stats, check_count=counts.check_count, hit_count=counts.hit_count), times)
 
 
 def _pack(stats: SourceStats, times: Sequence[float]) -> bytes:

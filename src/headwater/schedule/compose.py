@@ -19,6 +19,7 @@ from headwater.schedule.backoff import (
     find_status,
 )
 from headwater.schedule.hints import find_floor, skip_closed_hours
+from headwater.schedule.kernel.plan import find_longest
 from headwater.schedule.policy import Policy
 
 
@@ -28,6 +29,7 @@ class Limits:
 
     min_interval_seconds: float = 300.0
     max_interval_seconds: float = 24 * 3600.0
+    dormant_interval_seconds: float | None = None  # for sources without new items for long
     backoff: Preset = "cadence"
     backoff_base_seconds: float = FIRST_SECONDS
     thresholds: Thresholds = DEFAULT_THRESHOLDS
@@ -53,8 +55,13 @@ def plan_next(
     reason = dict(wished.reason)
     decided_by = "policy"
     at = max(wished.next_at, now)
-    if at > now + limits.max_interval_seconds:
-        at, decided_by = now + limits.max_interval_seconds, "max_interval"
+    longest = find_longest(
+        limits.max_interval_seconds,
+        limits.dormant_interval_seconds or 0.0,
+        reason.get("silent_days", 0.0) * 86400.0,
+    )
+    if at > now + longest:
+        at, decided_by = now + longest, "max_interval"
     if at < now + limits.min_interval_seconds:
         at, decided_by = now + limits.min_interval_seconds, "min_interval"
     if failure is not None and failure.count > 0:

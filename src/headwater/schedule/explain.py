@@ -1,33 +1,94 @@
 """A plan's reason as one sentence, in English or Simplified Chinese."""
 
 from datetime import UTC, datetime, tzinfo
+from typing import Protocol
 
 from headwater.language import Language, translate
-from headwater.model import Json, Plan, Source
+from headwater.model import Json, Plan
 from headwater.schedule.adaptive import describe_state
+from headwater.states import (
+    Failed,
+    Planned,
+    find_state,
+    is_visited,
+    tell_advice,
+    tell_failure,
+    tell_state,
+)
+
+
+class Explained(Planned, Protocol):
+    """A source, or what a list shows of one: without its policy's state the usual hours are left out."""
+
+    @property
+    def plan_reason(self) -> Json: ...
+    @property
+    def last_entry_at(self) -> float | None: ...
+
+
+class ExplainedWhole(Explained, Failed, Protocol):
+    pass
 
 
 def explain_plan(
-    plan: Plan, language: Language | None = None, zone: tzinfo = UTC, state: bytes | None = None
+    plan: Plan,
+    language: Language | None = None,
+    zone: tzinfo = UTC,
+    state: bytes | None = None,
+    *,
+    has_items: bool = True,
 ) -> str:
-    """Why the next visit is when it is. With the policy's state the sentence also tells the usual hours."""
+    """Why the next visit is when it is. With the policy's state the sentence also tells the usual hours.
+
+    `has_items`: whether the source has ever shown an item; of one that has not, no rate is known.
+    """
     reason = plan.reason
-    parts = [_tell_policy(reason, language, zone, state, plan.next_at)]
+    parts = [
+        _tell_policy(reason, language, zone, state, plan.next_at)
+        if has_items or reason.get("policy") != "adaptive"
+        else translate("no items so far", language)
+    ]
+    if skipped := reason.get("skipped"):
+        parts = [_say("visits are skipped: {reason}", language, reason=translate(str(skipped), language))]
     parts.append(_tell_visit(plan, language, zone))
     if reason.get("needs_attention"):
-        parts.append(translate("the source wants a login: it needs your attention", language))
+        parts.append(translate("the source refuses its credentials: it needs your attention", language))
+    if reason.get("asks_to_move"):
+        parts.append(
+            _say(
+                "it redirects to {url} for good, where its credentials are not sent: change its address, or remove"
+                " its credentials",
+                language,
+                url=reason["asks_to_move"],
+            )
+        )
     return translate("; ", language).join(part for part in parts if part)
 
 
-def explain_next(source: Source, language: Language | None = None) -> str:
+def explain_next(source: Explained, language: Language | None = None, zone: tzinfo = UTC) -> str:
     """Why a source's next visit is when it is, or why there is none."""
-    if source.is_deleted:
-        return translate("it was removed; nothing visits it", language)
-    if not source.schedule_enabled:
-        return translate("it is switched off; nothing visits it", language)
+    state = find_state(source)
+    if not is_visited(source):
+        return _say("{state}; no visit is planned", language, state=tell_state(state, language))
     if source.next_fetch_at is None:
-        return translate("it has not been visited yet and is first in line", language)
-    return explain_plan(Plan(source.next_fetch_at, source.plan_reason), language, state=source.policy_state)
+        return translate("not visited yet; first in line", language)
+    return explain_plan(
+        Plan(source.next_fetch_at, source.plan_reason),
+        language,
+        zone,
+        getattr(source, "policy_state", None),
+        has_items=source.last_entry_at is not None,
+    )
+
+
+def explain_source(source: ExplainedWhole, language: Language | None = None, zone: tzinfo = UTC) -> list[str]:
+    """All there is to say of how a source is doing, sentence by sentence: plan, error and since when, what to do."""
+    advice = tell_advice(source, language)
+    return [
+        explain_next(source, language, zone),
+        *filter(None, (tell_failure(source, language, zone),)),
+        *([] if advice is None else [_say("what to do: {advice}", language, advice=advice)]),
+    ]
 
 
 def _say(template: str, language: Language | None, **values: object) -> str:
@@ -121,8 +182,8 @@ _SENTENCES = {
     "window": "next visit {when}, before items could drop out of the feed unseen",
     "min_interval": "next visit {when}: no source is visited more often than that",
     "max_interval": "next visit {when}: no source is left alone longer than that",
-    "paused": "next visit {when}: paused after repeated failures, still tried once a day",
-    "error": "next visit {when}: in error after many failures, still tried once a week",
+    "paused": "next visit {when}: visited once a day after repeated failures, until it works",
+    "error": "next visit {when}: visited once a week after many failures, until it works",
     "pushed": "pushed by hub; safety check daily, the next {when}",
     "policy": "next visit {when}",
 }

@@ -1,4 +1,4 @@
-"""What a replay comes to: visits, delays, and the numbers they are judged by."""
+"""What a replay comes to: visits, delays, and the figures that judge them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SourceResult:
-    """One source's replay. `delays` are in seconds, one per item that appeared while it was visited."""
+    """One source's replay. `delays` are in seconds, one for each item that appeared while it was visited."""
 
     days: float
     visits: int
@@ -18,7 +18,10 @@ class SourceResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A policy over a whole trace. Delays are in seconds; `budget` is None where it ran at its own."""
+    """A policy over a whole trace. Delays are in seconds; `budget` is None where the policy ran at its own.
+
+    `scale` is the price for `adaptive` and `clairvoyant`, else by how much the policy's waits were stretched.
+    """
 
     policy: str
     budget: float | None
@@ -37,26 +40,25 @@ class Result:
 
 
 def summarise(policy: str, budget: float | None, scale: float, sources: Sequence[SourceResult]) -> Result:
-    """Visits per source and day; delays over all items, and their mean over sources' own means."""
-    import numpy as np
-
-    delays = [np.asarray(source.delays, dtype=float) for source in sources]
-    delays = [each[each >= 0.0] for each in delays]
-    every = np.concatenate(delays) if delays else np.zeros(0)
+    """Visits per source and day; delays over all items, and the mean of the sources' own means."""
+    delays = sorted(delay for source in sources for delay in source.delays)
     days = sum(source.days for source in sources)
     visits = sum(source.visits for source in sources)
-    means = [float(each.mean()) for each in delays if len(each)]
-    some = len(every) > 0
+    means = [sum(source.delays) / len(source.delays) for source in sources if len(source.delays)]
     return Result(
         policy=policy,
         budget=budget,
         scale=scale,
         visits_per_day=visits / days if days else 0.0,
-        mean_delay=float(every.mean()) if some else 0.0,
-        median_delay=float(np.percentile(every, 50)) if some else 0.0,
-        p95_delay=float(np.percentile(every, 95)) if some else 0.0,
+        mean_delay=sum(delays) / len(delays) if delays else 0.0,
+        median_delay=find_quantile(delays, 0.5),
+        p95_delay=find_quantile(delays, 0.95),
         mean_source_delay=sum(means) / len(means) if means else 0.0,
         useless_share=sum(source.useless for source in sources) / visits if visits else 0.0,
         missed=sum(source.missed for source in sources),
-        items=len(every),
+        items=len(delays),
     )
+
+
+def find_quantile(ascending: Sequence[float], share: float) -> float:
+    return ascending[min(int(share * len(ascending)), len(ascending) - 1)] if ascending else 0.0

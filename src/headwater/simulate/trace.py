@@ -1,21 +1,32 @@
-"""Traces: when sources published, and the window of time in which a policy is judged on them."""
+"""Traces: when sources published, and the span of time in which a policy is judged on them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
 from pathlib import Path
 from zipfile import BadZipFile
 
 from headwater.errors import InputError
 
+FEWEST_DAYS = 7.0
+FEWEST_ITEMS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class SourceTrace:
-    """One source: ascending publication times; those up to `start` are what a first visit can see."""
+    """One source: the times at which its items appear, ascending. Those up to `start` are what a first visit sees.
+
+    `stated` are the items' dates, if they differ from those times; infinity is a missing date. A pinned source is
+    visited at that interval, whatever the policy.
+    """
 
     name: str
     times: tuple[float, ...]
     start: float
     end: float
+    stated: tuple[float, ...] | None = None
+    pinned_seconds: float | None = None
 
     @property
     def days(self) -> float:
@@ -23,6 +34,36 @@ class SourceTrace:
 
 
 Trace = tuple[SourceTrace, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What holds for every policy in a comparison. The defaults are production's."""
+
+    window: int = 20  # number of items a source shows at once
+    min_interval_seconds: float = 300.0
+    max_interval_seconds: float = 86400.0
+    dormant_seconds: float = 0.0  # longest wait for a source that has been silent for long
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How much history there is to judge by: what appeared after the first visits."""
+
+    sources: int
+    items: int
+    days: float  # that most sources were watched
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether policies can be told apart: they think in days and weeks, and one item proves nothing."""
+        return self.days >= FEWEST_DAYS and self.items >= FEWEST_ITEMS
+
+
+def weigh_evidence(trace: Trace) -> Evidence:
+    days = sorted(source.days for source in trace)
+    items = sum(len(source.times) - bisect_right(source.times, source.start) for source in trace)
+    return Evidence(len(trace), items, days[len(days) // 2] if days else 0.0)
 
 
 def load_trace(path: Path) -> Trace:
@@ -66,3 +107,28 @@ def trace_from_history(
         if end > start:
             traces.append(SourceTrace(name, tuple(times), start, end))
     return tuple(traces)
+
+
+def falsify_dates(trace: Trace, dates: str) -> Trace:
+    """The same items with other dates: "none", "day" for whole days, or so many hours ahead of the true ones."""
+    if dates == "true":
+        return trace
+    state: Callable[[float], float]
+    if dates == "none":
+        state = lambda time: inf  # noqa: E731
+    elif dates == "day":
+        state = lambda time: time // 86400.0 * 86400.0  # noqa: E731
+    else:
+        ahead = 3600.0 * _read_hours(dates)
+        state = lambda time: time + ahead  # noqa: E731
+    return tuple(replace(source, stated=tuple(map(state, source.times))) for source in trace)
+
+
+def _read_hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = inf
+    if not isfinite(hours):
+        raise InputError("dates cannot be {dates}: use true, none, day, or hours such as -5", dates=text)
+    return hours

@@ -1,14 +1,12 @@
-"""One source's own history under each policy: how many requests, how long until something new is found."""
+"""One source's own history under each policy: how many visits, how long until something new is found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headwater.simulate.engine import Conditions, replay_source
+from headwater.simulate.engine import replay_source
 from headwater.simulate.results import Result, summarise
-from headwater.simulate.trace import trace_from_history
+from headwater.simulate.trace import Conditions, Evidence, SourceTrace, weigh_evidence
 
-FEWEST_ITEMS = 5  # below this, a history says nothing
-FEWEST_SECONDS = 86_400.0  # nor below this: policies think in hours and days
 MOST_ITEMS = 500  # the newest of them: enough to judge by, and quick
 FIXED_BASE_SECONDS = 3_600.0
 
@@ -21,6 +19,14 @@ class WhatIf:
     p95_delay_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What each policy would come to; empty if there is too little history."""
+
+    evidence: Evidence
+    policies: tuple[WhatIf, ...] = ()
+
+
 def what_if(
     times: Sequence[float],
     *,
@@ -28,23 +34,24 @@ def what_if(
     interval_seconds: float,
     conditions: Conditions,
     now: float,
-) -> list[WhatIf]:
+) -> Answer:
     """Each policy as it would do from here: `adaptive` at the fleet's price, `interval` at the source's own."""
     newest = sorted(times)[-MOST_ITEMS:]
-    if len(newest) < FEWEST_ITEMS or newest[-1] - newest[0] < FEWEST_SECONDS:
-        return []
-    trace = trace_from_history({"source": newest}, until=max(now, newest[-1] + 1))
+    if not newest:
+        return Answer(Evidence(0, 0, 0.0))
+    end = max(now, newest[-1] + 1)
+    source = SourceTrace("source", tuple(newest), newest[0] + 0.1 * (end - newest[0]), end)
+    evidence = weigh_evidence((source,))
+    if not evidence.is_enough:
+        return Answer(evidence)
     scales = {"adaptive": price_seconds, "cadence": 1.0, "fixed": interval_seconds / FIXED_BASE_SECONDS}
-    return [
-        _answer(
-            summarise(
-                policy, None, scale, [replay_source(source, policy, scale, conditions) for source in trace]
-            )
-        )
+    results = (
+        summarise(policy, None, scale, [replay_source(source, policy, scale, conditions)])
         for policy, scale in scales.items()
-    ]
+    )
+    return Answer(evidence, tuple(map(_show, results)))
 
 
-def _answer(result: Result) -> WhatIf:
+def _show(result: Result) -> WhatIf:
     policy = "interval" if result.policy == "fixed" else result.policy
     return WhatIf(policy, result.visits_per_day, result.mean_delay, result.p95_delay)

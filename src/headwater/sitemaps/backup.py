@@ -14,8 +14,7 @@ from sqlalchemy import Connection
 from headwater.errors import InputError, NotFoundError
 from headwater.files import write_whole
 from headwater.sitemaps.state import IncrementalStateManager
-from headwater.store.database import Store
-from headwater.store.sites import (
+from headwater.store.collecting.sites import (
     SiteMemory,
     create_site_tables,
     list_sites,
@@ -26,6 +25,7 @@ from headwater.store.sites import (
     write_site_memory,
     write_url_rows,
 )
+from headwater.store.core.database import Store
 
 KEEP: Final = 7
 _FORMAT: Final = 1

@@ -11,9 +11,9 @@ import orjson
 
 from headwater.collectors.sitemap_pages import Story
 from headwater.errors import InputError
-from headwater.formats.entry import Entry, Feed, Person
+from headwater.formats.feeds.feed import Entry, Feed, Person
+from headwater.formats.feeds.write import MEDIA_TYPES, write_feed
 from headwater.formats.html import escape_text
-from headwater.formats.write import MEDIA_TYPES, write_feed
 
 ENDINGS: Final[Mapping[str, str]] = {".xml": "rss", ".rss": "rss", ".atom": "atom", ".json": "json"}
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 from prefect import flow, task
 from prefect.logging import get_run_logger
 
-from headwater.collect.surroundings import make_fetcher
 from headwater.collectors.sitemap_survey import Wishes
 from headwater.config import load_settings
 from headwater.errors import InputError
+from headwater.fetch.client import make_fetcher
 from headwater.sitemaps.feed import Channel, read_format
 from headwater.sitemaps.run import Order, Outcome, make_feed
 from headwater.sitemaps.state import IncrementalStateManager
@@ -24,7 +24,7 @@ _CHANNEL: Final = frozenset(("title", "description", "link", "language", "self_l
 _INCREMENTAL: Final[Mapping[str, str]] = {
     "baseline_items": "baseline_items",
     "max_unchanged_days": "days_to_keep",
-    "cleanup_interval_days": "grace_days",
+    "cleanup_interval_days": "cleanup_interval_days",
     "mode": "mode",
     "include": "include",
     "exclude": "exclude",
@@ -57,6 +57,7 @@ async def incremental_sitemap_to_rss_flow(
     """Make or update the feed of a site from its sitemaps.
 
     The feed is written to `output_path` (./rss_feeds/SITE_NAME.xml); what was found comes back, with the document.
+    `state_path` is a directory, or the address of a database that several machines share.
     """
     output = Path(output_path or f"./rss_feeds/{site_name}.xml")
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -87,6 +88,7 @@ async def incremental_sitemap_to_rss_flow(
         "new_urls": outcome.new_urls,
         "modified_urls": outcome.modified_urls,
         "total_urls": outcome.total_urls,
+        "failures": outcome.failures,
         "output_path": str(output),
         "rss": outcome.document.decode(),
     }

@@ -19,12 +19,12 @@ from headwater.collectors.sitemap_survey import Survey, Wishes, survey
 from headwater.errors import IncrementalStateCorrupted
 from headwater.fetch.client import Fetcher
 from headwater.files import write_whole
-from headwater.formats.sitemap import SitemapUrl
-from headwater.formats.sitemap_ledger import Ledger
+from headwater.formats.sitemaps.ledger import Ledger
+from headwater.formats.sitemaps.read import SitemapUrl
 from headwater.sitemaps.backup import back_up_daily
 from headwater.sitemaps.feed import Channel, merge_entries, render
 from headwater.sitemaps.state import Commit, IncrementalStateManager
-from headwater.store.sites import SiteMemory
+from headwater.store.collecting.sites import SiteMemory
 
 log = logging.getLogger(__name__)
 

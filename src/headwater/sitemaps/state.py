@@ -20,11 +20,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from headwater.errors import BusySiteError, IncrementalStateCorrupted, InputError, StoreError
+from headwater.files import make_private_directory
 from headwater.formats.dates import parse_date
-from headwater.formats.sitemap import SitemapUrl
-from headwater.formats.sitemap_ledger import DAYS_TO_KEEP, GRACE_DAYS, MOST_GONE, Ledger, judge, key_of
-from headwater.store.database import Store
-from headwater.store.sites import (
+from headwater.formats.sitemaps.ledger import DAYS_TO_KEEP, GRACE_DAYS, MOST_GONE, Ledger, judge, key_of
+from headwater.formats.sitemaps.read import SitemapUrl
+from headwater.store.collecting.sites import (
     SiteMemory,
     create_site_tables,
     delete_urls,
@@ -40,6 +40,7 @@ from headwater.store.sites import (
     write_site_memory,
     write_urls,
 )
+from headwater.store.core.database import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,14 +95,17 @@ Entries = Sequence[SitemapEntry | SitemapUrl]
 class IncrementalStateManager:
     """Remembers, site by site, which addresses have been processed.
 
+    `base_path` is a directory, or the address of a database (postgresql://…) that several machines can share.
     A state file that is damaged raises IncrementalStateCorrupted; `set_aside` makes room for a new one.
     """
 
     def __init__(self, base_path: str | Path = "./rss_states", *, store: Store | None = None) -> None:
-        self.base_path = Path(base_path)
+        self._url = base_path if isinstance(base_path, str) and "://" in base_path else None
+        self.base_path = Path("." if self._url else base_path)
         self.db_filename = "rss_incremental.db"
         self._store = store
-        self._is_own = store is None
+        self._opens = store is None
+        self._is_file = self._opens and self._url is None
 
     @property
     def database(self) -> Path:
@@ -109,8 +113,8 @@ class IncrementalStateManager:
 
     @property
     def backups(self) -> Path | None:
-        """Where backups are; Headwater's own database is backed up by whoever runs it."""
-        return self.base_path / "backups" if self._is_own else None
+        """Where backups are; a database is backed up by its operator."""
+        return self.base_path / "backups" if self._is_file else None
 
     # -- the public methods ------------------------------------------------------------------------------
 
@@ -168,7 +172,7 @@ class IncrementalStateManager:
 
     def set_aside(self) -> Path | None:
         """Move a damaged state file out of the way. Says where to."""
-        if not self._is_own:
+        if not self._is_file:
             return None
         self.close()
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
@@ -180,7 +184,7 @@ class IncrementalStateManager:
         return place
 
     def close(self) -> None:
-        if self._is_own and self._store is not None:
+        if self._opens and self._store is not None:
             self._store.close()
             self._store = None
 
@@ -193,15 +197,9 @@ class IncrementalStateManager:
     def open(self) -> Store:
         """The store, opened on first use."""
         if self._store is None:
-            try:
-                self.base_path.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise InputError(
-                    "cannot make the directory {path}: {problem}",
-                    path=self.base_path,
-                    problem=error.strerror,
-                ) from None
-            store = Store(f"sqlite:///{self.database}")
+            if self._is_file:
+                self._make_directory()
+            store = Store(self._url or f"sqlite:///{self.database}")
             try:
                 with store.writing() as connection:
                     create_site_tables(connection)
@@ -210,6 +208,14 @@ class IncrementalStateManager:
                 raise self._translated(error) from error
             self._store = store
         return self._store
+
+    def _make_directory(self) -> None:
+        try:
+            make_private_directory(self.base_path)
+        except OSError as error:
+            raise InputError(
+                "cannot make the directory {path}: {problem}", path=self.base_path, problem=error.strerror
+            ) from None
 
     async def _read(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs

@@ -9,18 +9,20 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from headwater import __version__
 from headwater.config import Settings
-from headwater.store.database import Store
-from headwater.web.api.auth import FailedKeys
+from headwater.store.core.database import Store
+from headwater.web import fever
 from headwater.web.api.problems import API_ROOT, answer_with_problems
 from headwater.web.api.router import router as api
 from headwater.web.context import Context
+from headwater.web.google_reader.routes import add_google_reader
+from headwater.web.guesses import WrongSecrets
 from headwater.web.health import health_routes
-from headwater.web.hosts import allowed_hosts
+from headwater.web.hosts import KnownHosts, TrustedProxies, known_hosts
 from headwater.web.limits import BodyLimit
+from headwater.web.media import media_routes
 from headwater.web.outlets import outlet_routes
 from headwater.web.pages.routes import add_pages, show_problem
 from headwater.web.push import PushDoor
@@ -54,9 +56,8 @@ def create_app(
     )
     context = Context(store, settings, clock, is_collecting)
     app.state.context = context
-    app.state.failed_keys = FailedKeys(clock)
-    # Without this, a hostile page could reach us under a name of its own that resolves to loopback.
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=allowed_hosts(settings.host))
+    app.state.wrong_secrets = WrongSecrets(clock)
+    app.add_middleware(KnownHosts, hosts=known_hosts(settings))
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static")
 
     app.add_middleware(BodyLimit)
@@ -70,10 +71,14 @@ def create_app(
 
     answer_with_problems(app, HEADERS, show_problem)
     app.include_router(api)
-    app.include_router(outlet_routes(store, settings.public_url))
+    app.include_router(outlet_routes(context))
+    app.include_router(media_routes(context))
+    add_google_reader(app)
+    app.include_router(fever.router)
     add_pages(app, context)
 
     app.include_router(health_routes())
     if settings.public_url is not None:
-        app.add_middleware(PushDoor, context=app.state.context)  # added last: it stands before all others
+        app.add_middleware(PushDoor, context=app.state.context)  # before all that is added above
+    app.add_middleware(TrustedProxies, networks=settings.trusted_proxies)  # added last: it stands before all
     return app

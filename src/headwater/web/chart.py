@@ -55,35 +55,6 @@ def spark(values: Sequence[int], *, title: str) -> Markup:
     return bars(values, title=title, name="spark")
 
 
-def heat(counts: Sequence[Sequence[int]], *, days: Sequence[str], title: str) -> Markup:
-    """Hour by weekday: the more, the darker. `counts` has a row of 24 hours for each of `days`."""
-    side, left, top = 22, 44, 16
-    peak = max((count for row in counts for count in row), default=0) or 1
-    parts = [
-        Markup('<text x="{x}" y="11" text-anchor="middle">{h}</text>').format(
-            x=left + side * hour + side // 2, h=hour
-        )
-        for hour in range(0, 24, 3)
-    ]
-    for row, (day, hours) in enumerate(zip(days, counts, strict=True)):
-        parts.append(Markup('<text x="0" y="{y}">{d}</text>').format(y=top + side * row + 15, d=day))
-        parts += [
-            Markup(
-                '<rect x="{x}" y="{y}" width="{w}" height="{w}" rx="3" fill-opacity="{o:.2f}"><title>{t}</title></rect>'
-            ).format(
-                x=left + side * hour,
-                y=top + side * row,
-                w=side - 2,
-                o=0.07 + 0.93 * count / peak if count else 0.07,
-                t=f"{day} {hour:02}:00 · {count}",
-            )
-            for hour, count in enumerate(hours)
-        ]
-    return Markup('<svg class="heat" viewBox="0 0 {w} {h}" role="img"><title>{t}</title>{p}</svg>').format(
-        w=left + 24 * side, h=top + side * len(days), t=title, p=Markup("").join(parts)
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Span:
     """Something that lasted, in one of the states a step can be in."""
@@ -122,27 +93,39 @@ def timeline(spans: Sequence[Span], *, title: str) -> Markup:
     ).format(w=left + width, h=row * len(spans), t=title, p=Markup("").join(parts))
 
 
-def dots(
-    times: Sequence[tuple[float, str]], *, begin: float, end: float, ticks: Sequence[str], title: str
-) -> Markup:
-    """Moments on a line from `begin` to `end`, each with its name; `ticks` are written below, evenly apart."""
-    width, middle = 640, 16
-    span = max(end - begin, 0.001)
-    parts = [Markup('<line class="axis" x1="0" x2="{w}" y1="{y}" y2="{y}"/>').format(w=width, y=middle)]
-    parts += [
-        Markup('<text x="{x:.0f}" y="42" text-anchor="{a}">{t}</text>').format(
-            x=width * place / max(len(ticks) - 1, 1),
-            a="start" if place == 0 else "end" if place == len(ticks) - 1 else "middle",
-            t=text,
-        )
-        for place, text in enumerate(ticks)
-    ]
-    parts += [
-        Markup('<circle cx="{x:.1f}" cy="{y}" r="6"><title>{t}</title></circle>').format(
-            x=8 + (width - 16) * min(max((at - begin) / span, 0.0), 1.0), y=middle, t=name
-        )
-        for at, name in times
-    ]
-    return Markup('<svg class="dots" viewBox="0 0 {w} 48" role="img"><title>{t}</title>{p}</svg>').format(
-        w=width, t=title, p=Markup("").join(parts)
+def spark_line(values: Sequence[float]) -> Markup:
+    """A line without axes, for a small card."""
+    peak = max(values, default=0) or 1
+    count = max(len(values) - 1, 1)
+    line = "L".join(
+        f"{100 * place / count:.1f} {24 - 22 * value / peak:.1f}" for place, value in enumerate(values)
     )
+    return Markup(  # noqa: S704 - numbers
+        '<svg class="c1" height="26" viewBox="0 0 100 26" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path class="area" d="M0 26L{line}L100 26Z"/><path class="stroke" d="M{line}"/></svg>'
+    )
+
+
+def meter(share: float, *, tick: float | None = None) -> Markup:
+    """A bar filled to a share, with a mark where it should be."""
+    mark = (
+        f'<rect class="tick" x="{100 * tick:.1f}%" y="0" width="2" height="14"/>' if tick is not None else ""
+    )
+    return Markup(  # noqa: S704 - numbers
+        '<svg class="meter c1" height="14" aria-hidden="true">'
+        '<rect class="track" y="4" width="100%" height="6" rx="3"/>'
+        f'<rect class="fill" y="4" width="{100 * share:.1f}%" height="6" rx="3"/>{mark}</svg>'
+    )
+
+
+def shares(parts: Sequence[tuple[str, int]]) -> Markup:
+    """A whole divided into parts, each in its colour."""
+    whole = sum(count for _, count in parts) or 1
+    at, drawn = 0.0, ""
+    for look, count in parts:
+        if count:
+            width = 100 * count / whole
+            shown = max(width - 0.6, 0.8)
+            drawn += f'<rect class="fill {look}" x="{at:.2f}%" y="4" width="{shown:.2f}%" height="6" rx="2"/>'
+            at += width
+    return Markup(f'<svg class="meter" height="14" aria-hidden="true">{drawn}</svg>')  # noqa: S704 - numbers

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from headwater.config import Settings
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 
 
 @dataclass(frozen=True, slots=True)

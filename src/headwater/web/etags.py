@@ -4,15 +4,25 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Annotated, Any
 
+import orjson
 from fastapi import Header, Request
 from fastapi.responses import Response
-from pydantic import BaseModel
 
 IfNoneMatch = Annotated[
     str | None,
     Header(
         max_length=1_000,
         description="The `ETag` of an answer that you have: nothing is sent if it is still the same.",
+    ),
+]
+IfMatch = Annotated[
+    str | None,
+    Header(
+        max_length=1_000,
+        description=(
+            "The `ETag` of the answer that you change: 412 if somebody else has changed it since. Without, it is"
+            " changed whatever it is by now."
+        ),
     ),
 ]
 NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "You have it already."}}
@@ -24,10 +34,23 @@ def has_tag(request: Request, tag: str) -> bool:
     return tag in tags or "*" in tags
 
 
-def answer_tagged(request: Request, answer: BaseModel | bytes) -> Response:
-    """The answer, or its JSON, with its tag, or that the caller has it already."""
-    body = answer if isinstance(answer, bytes) else answer.model_dump_json().encode()
-    tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
+def expected_version(if_match: str | None) -> str | None:
+    """The version that an If-Match names. Tags of things that are edited begin with it."""
+    if if_match is None:
+        return None
+    return if_match.strip().removeprefix("W/").strip('"').partition(".")[0]
+
+
+def tag_of(body: bytes, version: str | None = None) -> str:
+    """The tag of an answer; of a thing that can be edited, it begins with its version."""
+    digest = blake2b(body, digest_size=12).hexdigest()
+    return f'"{version}.{digest}"' if version else f'"{digest}"'
+
+
+def answer_tagged(request: Request, answer: Mapping[str, Any], version: str | None = None) -> Response:
+    """The answer as JSON with its tag, or that the caller has it already."""
+    body = orjson.dumps(answer)
+    tag = tag_of(body, version)
     headers: Mapping[str, str] = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization"}
     if has_tag(request, tag):
         return Response(status_code=304, headers=headers)

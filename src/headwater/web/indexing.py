@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 
 from headwater.errors import StoreError
-from headwater.store.database import Store
-from headwater.store.search import index_new_items, newest_item_id
+from headwater.store.core.database import Store
+from headwater.store.reading.search import has_outdated, index_new_items, newest_item_id
 
 log = logging.getLogger(__name__)
 
@@ -41,16 +41,17 @@ class Indexer:
         """Index what is new now."""
         newest = await self._store.read(newest_item_id)
         looks_back = time.monotonic() - self._looked_back_at >= LOOK_BACK_SECONDS
-        if newest <= self._done_up_to and not looks_back:
+        outdated = await self._store.read(has_outdated)
+        if newest <= self._done_up_to and not looks_back and not outdated:
             return
         if looks_back:
             self._looked_back_at = time.monotonic()
         after = None if looks_back else self._done_up_to
         while True:
             begun = time.monotonic()
-            found = await self._store.write(index_new_items, self._clock(), BATCH, after)
-            if len(found) < BATCH:
+            found = await index_new_items(self._store, self._clock(), BATCH, after)
+            if len(found) < BATCH and not await self._store.read(has_outdated):
                 self._done_up_to = max(newest, *found) if found else newest
                 return
-            after = found[-1]
+            after = found[-1] if found else after
             await asyncio.sleep(REST * (time.monotonic() - begun))

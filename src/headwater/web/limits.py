@@ -5,7 +5,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headwater.errors import Text
 from headwater.web.api.problems import problem_answer
 
-LARGEST_BODY_BYTES = 12_000_000  # a list of a hundred thousand feeds
+LARGEST_BODY_BYTES = 2_000_000
+LARGEST_LIST_BYTES = 12_000_000  # a list of a hundred thousand feeds
+LISTS = (
+    *("/api/sources/import", "/sources/import", "/api/feeds/import"),
+    *("/reader/api/0/subscription/import", "/api/greader.php/reader/api/0/subscription/import"),
+)
 
 
 class BodyLimit:
@@ -17,12 +22,13 @@ class BodyLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
+            limit = LARGEST_LIST_BYTES if scope["path"] in LISTS else LARGEST_BODY_BYTES
             length = headers.get(b"content-length", b"0")
             refusal = None
             if b"transfer-encoding" in headers:
                 refusal = 411, Text("say how long the body is, with Content-Length")
-            elif not length.isdigit() or len(length) > 18 or int(length) > LARGEST_BODY_BYTES:
-                refusal = 413, Text("the body is larger than {limit} bytes", limit=LARGEST_BODY_BYTES)
+            elif not length.isdigit() or len(length) > 18 or int(length) > limit:
+                refusal = 413, Text("the body is larger than {limit} bytes", limit=limit)
             if refusal is not None:
                 await problem_answer(scope, *refusal)(scope, receive, send)
                 return

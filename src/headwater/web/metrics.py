@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from headwater import __version__
-from headwater.store.delays import Delays, count_delays, last_item_id
-from headwater.store.hours import VisitSums, visits_ever, visits_since
-from headwater.store.overview import SourceCounts, count_in_flight, count_sources, read_lag
-from headwater.store.queue import count_due
-from headwater.store.starting import count_unfinished_runs, run_durations
+from headwater.store.collecting.delays import Delays, count_delays, last_item_id
+from headwater.store.collecting.queue import count_due
+from headwater.store.pipelines.starting import count_unfinished_runs, run_durations
+from headwater.store.reports.hours import VisitSums, visits_ever, visits_since
+from headwater.store.reports.overview import SourceCounts, count_in_flight, count_sources, read_lag
 from headwater.web.context import Context
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -77,17 +77,18 @@ def _told(numbers: Numbers) -> Iterable[str]:
         "headwater_sources",
         "gauge",
         "Sources by state.",
-        {
-            ("state", "active"): sources.active,
-            ("state", "off"): sources.switched_off,
-            ("state", "paused"): sources.paused_by_error,
-            ("state", "retired"): sources.retired,
-        },
+        {("state", state): count for state, count in sources.states.items()},
+    )
+    yield from _family(
+        "headwater_sources_needing_attention",
+        "gauge",
+        "Sources that need their owner: credentials are refused, or an address has moved.",
+        {None: sources.needs_attention},
     )
     yield from _family(
         "headwater_sources_failing",
         "gauge",
-        "Sources whose last visit failed, by kind of failure.",
+        "Sources that fail, by kind of failure.",
         {("kind", kind): count for kind, count in sorted(sources.failing.items())},
     )
     yield from _family("headwater_due", "gauge", "Sources that wait for a visit now.", {None: numbers.due})

@@ -7,18 +7,22 @@ from email.utils import format_datetime, parsedate_to_datetime
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from headwater.errors import NotFoundError
-from headwater.outlets import EXTENSIONS, render_outlet
-from headwater.store.database import Store
-from headwater.store.outlets import read_edition
+from headwater.errors import NotFoundError, StepError
+from headwater.formats.feeds.write import MEDIA_TYPES
+from headwater.store.reading.outlets import read_edition
+from headwater.views.outlets import EXTENSIONS
+from headwater.web.context import Context
 from headwater.web.etags import has_tag
+from headwater.web.printing import Printer
 
 FORMAT_OF = {extension: format for format, extension in EXTENSIONS.items()}
 MAX_AGE_SECONDS = 60
 
 
-def outlet_routes(store: Store, public_url: str | None) -> APIRouter:
+def outlet_routes(context: Context) -> APIRouter:
     router = APIRouter(include_in_schema=False)
+    store, public_url = context.store, context.settings.public_url
+    printer = Printer(store, context.settings.data_dir)
 
     @router.api_route("/outlets/{name}.{extension}", methods=["GET", "HEAD"])
     async def outlet(request: Request, name: str, extension: str, token: str = "") -> Response:
@@ -44,9 +48,12 @@ def outlet_routes(store: Store, public_url: str | None) -> APIRouter:
         }
         if _has_it(request, tag, modified):
             return Response(status_code=304, headers=headers)
-        base_url = f"{public_url.rstrip('/')}/outlets" if public_url else f"{request.base_url}outlets"
-        published = await store.read(render_outlet, edition, format, base_url)
-        return Response(published.body, headers={**headers, "Content-Type": published.media_type})
+        site = (public_url or str(request.base_url)).rstrip("/")
+        try:
+            body = await printer.print(edition, format, site)
+        except StepError as error:  # the outlet's template does not work with one of its items
+            return PlainTextResponse(error.render("en"), status_code=500)
+        return Response(body, headers={**headers, "Content-Type": MEDIA_TYPES[format]})
 
     return router
 

@@ -11,9 +11,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headwater.collect.context import read_planner
 from headwater.collect.push import Delivery, confirm, take_push
-from headwater.collect.surroundings import read_planner
-from headwater.store.push import find_subscription
+from headwater.store.collecting.push import find_subscription
 from headwater.web.context import Context
 
 PREFIX = "/push/"

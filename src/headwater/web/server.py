@@ -1,7 +1,8 @@
-"""Running the web application and the collector side by side on one event loop."""
+"""Running the web application, and something that collects beside it."""
 
 import asyncio
 import contextlib
+import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -9,18 +10,31 @@ from collections.abc import Callable, Iterator
 import uvicorn
 from fastapi import FastAPI
 
-from headwater.collect.engine import Engine
-from headwater.collect.surroundings import make_fetcher
 from headwater.config import Settings
-from headwater.errors import InputError
-from headwater.pipeline.beside import WorkerBeside
-from headwater.store.database import Store
-from headwater.store.keys import add_first_key, has_key
+from headwater.errors import InputError, StoreError
+from headwater.store.core.clock import MEASURE_EVERY_SECONDS, DatabaseClock
+from headwater.store.core.database import Store
+from headwater.store.people.sessions import can_anyone_sign_in, end_sessions_of_other_passwords, make_link
+from headwater.store.people.users import only_user
 from headwater.web.app import create_app
-from headwater.web.hosts import is_loopback
+from headwater.web.collecting import Collecting, CollectingHere
+from headwater.web.hosts import is_open, link_address
 from headwater.web.indexing import Indexer
+from headwater.web.pages.visitor import Sessions
 
-FIRST_KEY_NAME = "first"
+GRACE_SECONDS = 5  # for requests under way when the process is told to end
+
+
+class _CutOff(logging.Filter):
+    """Logs a request that was cut off at the end of the process as one line, without a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError):
+            record.msg, record.args, record.exc_info = "a request was cut off: the process ends", (), None
+        return True
+
+
+_CUT_OFF = _CutOff()
 
 
 class _Server(uvicorn.Server):
@@ -44,7 +58,7 @@ def listen(host: str, port: int) -> socket.socket:
             return listener
     except OSError as error:  # the port is taken, or this machine has no such address
         raise InputError(
-            "cannot listen on {host}:{port}: {problem}; choose another port with HEADWATER_PORT",
+            "cannot listen on {host}:{port}: {problem}; choose another port with --port or HEADWATER_PORT",
             host=f"[{host}]" if ":" in host else host,
             port=port,
             problem=error.strerror or error,
@@ -64,10 +78,12 @@ async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Even
             log_config=None,  # its lines go where all others go, in the same form
             log_level="warning",
             access_log=False,
+            proxy_headers=False,  # web.hosts believes the proxies that the settings name, and no others
             lifespan="off",
-            timeout_graceful_shutdown=5,
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
     )
+    logging.getLogger("uvicorn.error").addFilter(_CUT_OFF)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     stopping = asyncio.create_task(stopped.wait())
     await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -76,20 +92,28 @@ async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Even
     await serving
 
 
-async def _refuse_open_door(store: Store, host: str) -> None:
-    """Beyond this machine, only holders of a key are let in: without any key there is nobody to serve."""
-    if not is_loopback(host) and not await store.read(has_key):
-        raise InputError(
-            "listening on {host} lets others in, and there is no API key yet to tell them apart; "
-            "make one first: headwater key add NAME --scope admin",
-            host=host,
-        )
+async def _tell_way_in(store: Store, settings: Settings, port: int, tell: Callable[[str], None]) -> None:
+    """Make a sign-in link where everyone has to sign in and no one can yet."""
+    now = time.time()
+    if is_open(settings) and await store.read(only_user) is not None:
+        return
+    if settings.password is not None or await store.read(can_anyone_sign_in, now):
+        return
+    tell(link_address(settings, port, await store.write(make_link, now)))
 
 
-async def _make_first_key(store: Store, tell: Callable[[str], None]) -> None:
-    secret = await store.write(add_first_key, name=FIRST_KEY_NAME, now=time.time())
-    if secret is not None:
-        tell(secret)
+async def _end_old_sessions(store: Store, app: FastAPI) -> None:
+    """End the sessions that a former password had let in, so that they are not listed either."""
+    sessions: Sessions = app.state.sessions
+    await store.write(end_sessions_of_other_passwords, await sessions.password_mark())
+
+
+async def _keep_time(store: Store, clock: DatabaseClock) -> None:
+    """Set the clock by the database's now and then."""
+    while True:
+        await asyncio.sleep(MEASURE_EVERY_SECONDS)
+        with contextlib.suppress(StoreError):
+            await store.read(clock.measure)
 
 
 async def serve(
@@ -98,39 +122,42 @@ async def serve(
     *,
     stopping_on_signals: Callable[[Callable[[], None]], contextlib.AbstractContextManager[None]],
     on_ready: Callable[[str], None],
-    on_first_key: Callable[[str], None] | None = None,
+    on_sign_in_link: Callable[[str], None] | None = None,
+    collecting: Collecting | None = None,
 ) -> bool:
     """Collect, work on pipelines and show until a signal. Answers False when something had to be cut short.
 
-    With `on_first_key`, an API key is made if there never was one, and told this once.
+    `on_sign_in_link` is told a link that signs in once, if nobody can sign in otherwise. `collecting` is what collects
+    beside; without it the event loop of the dashboard does both.
     """
+    collecting = collecting or CollectingHere(store, settings)
     stopped = asyncio.Event()
-    await _refuse_open_door(store, settings.host)
     with contextlib.closing(listen(settings.host, settings.port)) as listener:
-        async with Engine(store, settings) as engine:
-            beside = WorkerBeside(store, settings, make_fetcher)
 
-            def stop() -> None:
-                engine.stop()
-                beside.stop()
-                stopped.set()
+        def stop() -> None:
+            collecting.stop()
+            stopped.set()
 
-            with stopping_on_signals(stop):
-                async with beside:
-                    app = create_app(
-                        store, settings, clock=engine.clock, is_collecting=lambda: not collecting.done()
-                    )
-                    serving = asyncio.create_task(serve_app(app, listener, stopped))
-                    collecting = asyncio.create_task(engine.run())
-                    indexing = asyncio.create_task(Indexer(store, engine.clock).run())
-                    on_ready(address_of(listener))
-                    if on_first_key is not None:
-                        await _make_first_key(store, on_first_key)
-                    await asyncio.wait((serving, collecting), return_when=asyncio.FIRST_COMPLETED)
-                    stop()
-                    indexing.cancel()
-                    # Both end before either's error is raised: visits under way are settled or given back.
-                    await asyncio.wait((serving, collecting, indexing))
-                    finished = collecting.result()
-                    serving.result()
-                return finished and beside.finished
+        with stopping_on_signals(stop):
+            clock = DatabaseClock(store)
+            await store.read(clock.measure)
+            app = create_app(store, settings, clock=clock, is_collecting=lambda: collecting.is_alive)
+            await _end_old_sessions(store, app)
+            serving = asyncio.create_task(serve_app(app, listener, stopped))
+            running = asyncio.create_task(collecting.run())
+            helpers = (
+                asyncio.create_task(Indexer(store, clock).run()),
+                *(() if store.is_sqlite else (asyncio.create_task(_keep_time(store, clock)),)),
+            )
+            on_ready(address_of(listener))
+            if on_sign_in_link is not None:
+                await _tell_way_in(store, settings, listener.getsockname()[1], on_sign_in_link)
+            await asyncio.wait((serving, running), return_when=asyncio.FIRST_COMPLETED)
+            stop()
+            for helper in helpers:
+                helper.cancel()
+            # All end before an error of one is raised: visits under way are settled or given back.
+            await asyncio.wait((serving, running, *helpers))
+            finished = running.result()
+            serving.result()
+        return finished

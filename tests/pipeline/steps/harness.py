@@ -9,7 +9,7 @@ from headwater.config import SECRET_PREFIX
 from headwater.errors import HeadwaterError
 from headwater.fetch.client import Fetcher
 from headwater.pipeline.steps.base import Step, StepContext, StepResult, short_name
-from headwater.pipeline.steps.service import secrets_for_steps
+from headwater.services.asking import secrets_for_steps
 
 
 def make_context(
@@ -20,6 +20,7 @@ def make_context(
     previous: dict[str, dict[str, Any]] | None = None,
     runtime: dict[str, Any] | None = None,
     key: str = "item-1-v1-step-1",
+    **more: Any,
 ) -> StepContext:
     files.mkdir(parents=True, exist_ok=True)
     known = {
@@ -28,7 +29,7 @@ def make_context(
         if name.startswith(SECRET_PREFIX)
     }
     return StepContext(
-        item or {}, previous or {}, runtime or {}, key, files, fetcher, secrets_for_steps(known)
+        item or {}, previous or {}, runtime or {}, key, files, fetcher, secrets_for_steps(known), **more
     )
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from headwater.errors import InputError
 from headwater.fetch import Fetcher
-from headwater.pipeline.steps import service
 from headwater.pipeline.steps.analyze_content import AnalyzeContent
 from headwater.pipeline.steps.base import PassingStepError, StepError
+from headwater.services import asking
 from tests.origin import Answer, Origin
 from tests.pipeline.steps.harness import make_context, run_step
 from tests.pipeline.steps.model_service import ModelService
@@ -38,7 +38,7 @@ async def test_the_best_text_is_asked_about(tmp_path: Path, fetcher: Fetcher, mo
     assert output == {
         "result": "an answer",
         "model": "tiny-1",
-        "usage": {"calls": 1, "input_tokens": 100, "output_tokens": 20, "total_tokens": 120},
+        "usage": {"calls": 1, "cached": 0, "input_tokens": 100, "output_tokens": 20, "total_tokens": 120},
         "cost": pytest.approx(0.002),
     }
     system, user = models.asked[0]["messages"]
@@ -165,7 +165,7 @@ def test_what_cannot_work_is_refused_when_saved(monkeypatch: pytest.MonkeyPatch)
     ):
         with pytest.raises(InputError, match=words):
             step.check(step.config_model.model_validate(config))
-    monkeypatch.setattr(service, "find_spec", lambda name: None)
+    monkeypatch.setattr(asking, "find_spec", lambda name: None)
     step.check(step.config_model.model_validate({}))
     with pytest.raises(InputError, match=r"pip install 'headwater\[analyze\]'"):
         step.check(step.config_model.model_validate({"output_schema": SCHEMA}))

@@ -3,13 +3,16 @@ import os
 import time
 from pathlib import Path
 
+import av
 import psutil
 import pytest
 
 from headwater.fetch import Fetcher
+from headwater.pipeline.steps import ffmpeg
 from headwater.pipeline.steps.base import PassingStepError, StepError
 from headwater.pipeline.steps.download_video import DownloadVideo
 from headwater.pipeline.steps.files import name_for, sweep
+from headwater.pipeline.steps.transcribe_content import TranscribeContent
 from tests.fetch import door
 from tests.origin import Origin
 from tests.pipeline.steps.harness import make_context, run_step
@@ -40,6 +43,94 @@ async def test_an_audio_file_under_the_items_own_address(
     context = make_context(tmp_path / "files", fetcher, item={"url": url})
     output = (await run_step(DownloadVideo(), context, {"audio_only": True})).output
     assert Path(output["path"]).read_bytes() == wav()
+
+
+async def test_audio_only_download_of_a_video_keeps_the_sound_alone(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = origin.route("/talk.mp4", body=mp4(), content_type="video/mp4")
+    context = make_context(tmp_path / "files", fetcher, item={"url": url})
+    output = (await run_step(DownloadVideo(), context, {"audio_only": True})).output
+    assert (Path(output["path"]).suffix, output["media_type"]) == (".m4a", "audio/mp4")
+    with av.open(output["path"]) as media:
+        assert [stream.type for stream in media.streams] == ["audio"]
+        assert media.duration is not None
+        assert media.duration / 1_000_000 == pytest.approx(2.0, abs=0.2)
+    monkeypatch.setattr(ffmpeg, "is_installed", lambda: False)
+    other = make_context(tmp_path / "other", fetcher, item={"url": url})
+    kept = (await run_step(DownloadVideo(), other, {"audio_only": True})).output
+    assert Path(kept["path"]).read_bytes() == mp4()
+
+
+async def test_ffmpeg_reads_no_playlist_that_names_other_files(tmp_path: Path) -> None:
+    (tmp_path / "secret.wav").write_bytes(wav())
+    playlist = f"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\n{tmp_path / 'secret.wav'}\n#EXT-X-ENDLIST\n"
+    for text in (playlist, f"ffconcat version 1.0\nfile {tmp_path / 'secret.wav'}\n"):
+        (tmp_path / "talk.mp4").write_text(text)
+        with pytest.raises(StepError, match="ffmpeg found no sound"):
+            await ffmpeg.extract_sound(tmp_path / "talk.mp4", tmp_path / "out.m4a")
+
+
+PAGE = """<html><head><title>A talk</title></head><body><video src="/talk.mp4" controls>
+<track kind="subtitles" src="/talk.vtt" srclang="{language}"></video></body></html>"""
+
+
+@pytest.mark.parametrize(("language", "wanted"), [("en", None), ("de", "de")])
+async def test_subtitles_that_the_page_offers_come_along(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, language: str, wanted: str | None
+) -> None:
+    origin.route("/talk.mp4", body=mp4(), content_type="video/mp4")
+    said = "WEBVTT\n\n00:00.000 --> 00:01.500\nhello there\n"
+    origin.route("/talk.vtt", body=said, content_type="text/vtt")
+    url = origin.route("/page", body=PAGE.format(language=language), content_type="text/html")
+    context = make_context(tmp_path / "files", fetcher, item={"url": url})
+    output = (await run_step(DownloadVideo(), context, {"subtitle_language": wanted})).output
+    found = output["subtitles"]
+    assert (found["language"], found["automatic"]) == (language, False)
+    assert Path(found["path"]).read_text() == said
+    assert Path(output["path"]).read_bytes() == mp4()
+    after = make_context(tmp_path / "files", fetcher, previous={"step_1_download": output})
+    assert (await run_step(TranscribeContent(), after)).output["text"] == "hello there"
+
+
+async def test_subtitles_alone_suffice_where_there_are_some(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher
+) -> None:
+    origin.route("/talk.mp4", body=mp4(), content_type="video/mp4")
+    origin.route(
+        "/talk.vtt", body="WEBVTT\n\n00:00.000 --> 00:01.500\nhello there\n", content_type="text/vtt"
+    )
+    url = origin.route("/page", body=PAGE.format(language="en"), content_type="text/html")
+    context = make_context(tmp_path / "files", fetcher, item={"url": url})
+    output = (await run_step(DownloadVideo(), context, {"subtitles_suffice": True})).output
+    assert (output["path"], output["subtitles"]["language"]) == (None, "en")
+    again = (await run_step(DownloadVideo(), context, {"subtitles_suffice": True})).output
+    assert again == output, "an earlier attempt got this far"
+    after = make_context(tmp_path / "files", fetcher, previous={"step_1_download": output})
+    transcribed = await run_step(TranscribeContent(), after)
+    assert transcribed.results[0].body == "hello there"
+    assert transcribed.results[0].data["segments"][0]["end"] == 1.5
+    # Without subtitles, the video is downloaded.
+    other = make_context(tmp_path / "files", fetcher, item={"url": origin.url("/talk.mp4")}, key="other")
+    output = (await run_step(DownloadVideo(), other, {"subtitles_suffice": True})).output
+    assert output["subtitles"] is None
+    assert Path(output["path"]).read_bytes() == mp4()
+
+
+async def test_subtitles_that_cannot_be_had_or_are_not_wanted_are_left_out(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher
+) -> None:
+    origin.route("/talk.mp4", body=mp4(), content_type="video/mp4")
+    origin.route("/talk.vtt", status=404)
+    url = origin.route("/page", body=PAGE.format(language="en"), content_type="text/html")
+    context = make_context(tmp_path / "files", fetcher, item={"url": url})
+    output = (await run_step(DownloadVideo(), context)).output
+    assert output["subtitles"] is None
+    assert Path(output["path"]).read_bytes() == mp4()
+    asked = len(origin.received("/talk.vtt"))
+    other = make_context(tmp_path / "other", fetcher, item={"url": url})
+    assert (await run_step(DownloadVideo(), other, {"subtitles": False})).output["subtitles"] is None
+    assert len(origin.received("/talk.vtt")) == asked
 
 
 async def test_neither_address_nor_redirect_gets_past_the_guard(tmp_path: Path, origin: Origin) -> None:

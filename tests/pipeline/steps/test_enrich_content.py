@@ -5,6 +5,7 @@ import pytest
 from headwater.fetch import Fetcher
 from headwater.pipeline.steps.base import PassingStepError, StepError
 from headwater.pipeline.steps.enrich_content import EnrichContent
+from headwater.services import browser
 from tests.origin import Origin
 from tests.pipeline.steps.harness import make_context, run_step
 
@@ -66,13 +67,121 @@ async def test_what_cannot_be_read_says_why(
 ) -> None:
     origin.route("/page", **answer)  # type: ignore[arg-type]
     with pytest.raises(StepError, match=words) as caught:
-        await run_step(EnrichContent(), make_context(tmp_path, fetcher, item={"url": origin.url("/page")}))
+        context = make_context(tmp_path, fetcher, item={"url": origin.url("/page")})
+        await run_step(EnrichContent(), context, {"levels": ["page"]})
     assert isinstance(caught.value, PassingStepError) is passing
+
+
+SCRIPTED = """<!doctype html><html><head><title>App</title></head><body><div id="root"></div>
+<script>fetch("/text").then(a => a.text()).then(text => {
+document.getElementById("root").innerHTML = "<article><h1>The river rose</h1>" + text + "</article>"; });</script>
+<noscript>You need to enable JavaScript to run this app.</noscript></body></html>"""
+CONSENT = """<html><head><title>Before you continue</title></head><body><h1>We value your privacy</h1>
+<form action="/collectConsent"><button>Accept all cookies</button><button>Reject all</button></form></body></html>"""
+BLOCKED = """<html><head><title>Just a moment...</title></head><body><div id="cf-chl-widget"></div>
+<script src="/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1"></script></body></html>"""
+PAYWALL = """<html><body><script type="application/ld+json">{"isAccessibleForFree": false}</script>
+<p>Subscribe to continue reading.</p></body></html>"""
+
+
+async def test_the_feeds_own_full_text_needs_no_request(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher
+) -> None:
+    content = (
+        "".join(f"<p>{sentence}</p>" for sentence in SENTENCES * 8) + '<script>x</script><img src="a.png">'
+    )
+    item = {"url": origin.url("/river"), "content": content, "language": "en"}
+    result = await run_step(EnrichContent(), make_context(tmp_path, fetcher, item=item))
+    assert (result.output["level"], result.output["language"]) == ("feed", "en")
+    full_text, fingerprint = result.results
+    assert (full_text.kind, full_text.format) == ("full_text", "html")
+    assert f'<img src="{origin.url("/a.png")}">' in (full_text.body or "")
+    assert "script" not in (full_text.body or "")
+    assert fingerprint.kind == "fingerprint"
+    assert origin.requests == []
+
+
+@pytest.mark.parametrize("end", ["…", " [...]", "<p>Continue reading</p>"])
+async def test_feeds_text_that_is_cut_off_is_not_taken(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, end: str
+) -> None:
+    origin.route("/river", body=PAGE, content_type="text/html")
+    item = {"url": origin.url("/river"), "content": "<p>" + "teaser " * 400 + end + "</p>"}
+    result = await run_step(EnrichContent(), make_context(tmp_path, fetcher, item=item))
+    assert result.output["level"] == "page"
+    assert f"<p>{SENTENCES[0]}</p>" in (result.results[0].body or "")
+
+
+@pytest.mark.skipif(not browser.is_installed(), reason="needs playwright and chromium")
+async def test_page_made_by_scripts_is_read_in_a_browser(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher
+) -> None:
+    origin.route(
+        "/text", body="".join(f"<p>{sentence}</p>" for sentence in SENTENCES), content_type="text/html"
+    )
+    item = {"url": origin.route("/app", body=SCRIPTED, content_type="text/html"), "content": "<p>teaser</p>"}
+    context = make_context(tmp_path, fetcher, item=item)
+    for levels in (["feed"], ["feed", "page"]):
+        with pytest.raises(StepError) as caught:
+            await run_step(EnrichContent(), context, {"levels": levels})
+    assert "made by scripts alone" in str(caught.value)
+    result = await run_step(EnrichContent(), context)
+    assert result.output["level"] == "browser"
+    for sentence in SENTENCES:
+        assert sentence in result.output["text"]
+
+
+@pytest.mark.skipif(not browser.is_installed(), reason="needs playwright and chromium")
+async def test_browser_can_reach_only_what_the_guard_allows(tmp_path: Path, origin: Origin) -> None:
+    url = origin.route("/app", body=SCRIPTED, content_type="text/html")
+    async with Fetcher(user_agent="test", host_spacing_seconds=0.0) as fetcher:
+        context = make_context(tmp_path, fetcher, item={"url": url})
+        with pytest.raises(StepError, match=r"HEADWATER_ALLOW_HOSTS=127\.0\.0\.1"):
+            await run_step(EnrichContent(), context, {"levels": ["browser"]})
+    assert origin.requests == []
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        (CONSENT, "it is a consent wall"),
+        (BLOCKED, "it is a block page"),
+        (PAYWALL, "it is behind a paywall"),
+        (SCRIPTED, "it is made by scripts alone"),
+    ],
+)
+async def test_page_that_stands_in_the_way_is_named(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, page: str, words: str
+) -> None:
+    item = {"url": origin.route("/page", body=page, content_type="text/html")}
+    with pytest.raises(StepError, match=words):
+        await run_step(
+            EnrichContent(), make_context(tmp_path, fetcher, item=item), {"levels": ["feed", "page"]}
+        )
+
+
+async def test_site_that_refuses_is_named_a_block(tmp_path: Path, origin: Origin, fetcher: Fetcher) -> None:
+    origin.route("/page", status=403, body="no")
+    context = make_context(tmp_path, fetcher, item={"url": origin.url("/page")})
+    with pytest.raises(StepError, match=r"403.*block page"):
+        await run_step(EnrichContent(), context, {"levels": ["page"]})
+
+
+async def test_paywall_is_told_beside_the_part_that_is_shown(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher
+) -> None:
+    page = PAGE.replace(
+        "</head>", '<script type="application/ld+json">{"isAccessibleForFree":"False"}</script></head>'
+    )
+    item = {"url": origin.route("/page", body=page, content_type="text/html")}
+    result = await run_step(EnrichContent(), make_context(tmp_path, fetcher, item=item))
+    assert result.output["obstacle"] == "paywall"
+    assert SENTENCES[0] in result.output["text"]
 
 
 async def test_the_guard_holds(tmp_path: Path, origin: Origin) -> None:
     async with Fetcher(user_agent="test", host_spacing_seconds=0.0) as fetcher:
         context = make_context(tmp_path, fetcher, item={"url": origin.url("/page")})
         with pytest.raises(StepError, match=r"HEADWATER_ALLOW_HOSTS=127\.0\.0\.1"):
-            await run_step(EnrichContent(), context)
+            await run_step(EnrichContent(), context, {"levels": ["page"]})
     assert origin.requests == []

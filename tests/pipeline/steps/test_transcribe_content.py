@@ -1,13 +1,15 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headwater.errors import InputError
 from headwater.fetch import Fetcher
-from headwater.pipeline.steps import service
+from headwater.pipeline.steps import ffmpeg, transcribe_content
 from headwater.pipeline.steps.base import PassingStepError, StepContext, StepError
 from headwater.pipeline.steps.transcribe_content import TranscribeContent
+from headwater.services import asking
 from tests.origin import Answer, Origin, Received
 from tests.pipeline.steps.harness import make_context, run_step
 from tests.pipeline.steps.media import mp4, wav
@@ -56,6 +58,28 @@ async def test_what_faster_whisper_cannot_read(tmp_path: Path, fetcher: Fetcher,
         await run_step(TranscribeContent(), make_context(tmp_path, fetcher), config)
 
 
+async def test_model_that_is_not_here_and_cannot_be_fetched_is_named_with_the_way_out(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setenv("HF_ENDPOINT", origin.url("/hub"))  # it answers 404 to everything
+    transcribe_content._children.close()  # those that run have the environment of before
+    context = with_file(tmp_path, fetcher, "talk.wav", wav())
+    origin.route("/hub/api/models/Systran/faster-whisper-small/revision/main", fault="reset")
+    try:
+        with pytest.raises(
+            PassingStepError, match=r"^the Whisper model small is not on this machine"
+        ) as caught:
+            await run_step(TranscribeContent(), context, {"device": "cpu"})
+        assert "set model to the directory of a model, or set base_url to a service" in str(caught.value)
+        assert len(str(caught.value).splitlines()) == 1
+        with pytest.raises(StepError, match=r"the Whisper model smal cannot be used: Invalid model size"):
+            await run_step(TranscribeContent(), context, {"device": "cpu", "model": "smal"})
+        assert "Traceback" not in capfd.readouterr().err
+    finally:
+        transcribe_content._children.close()
+
+
 async def test_there_by_a_service(
     tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +119,9 @@ async def test_there_by_a_service(
     assert "sk-speech" not in str(output)
 
 
-async def test_a_service_that_fails(tmp_path: Path, origin: Origin, fetcher: Fetcher) -> None:
+async def test_a_service_that_fails(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = {"base_url": origin.url("/v1"), "model": "whisper-1"}
     context = with_file(tmp_path, fetcher, "talk.wav", wav())
     origin.route("/v1/audio/transcriptions", status=429, body="slow", headers={"Retry-After": "9"})
@@ -106,12 +132,72 @@ async def test_a_service_that_fails(tmp_path: Path, origin: Origin, fetcher: Fet
     with pytest.raises(StepError, match="bad file") as refused:
         await run_step(TranscribeContent(), context, config)
     assert not refused.value.passing
-    with pytest.raises(StepError, match="more than max_megabytes"):
+    monkeypatch.setattr(ffmpeg, "is_installed", lambda: False)
+    with pytest.raises(
+        StepError, match=r"more than max_megabytes = 0\.01 allows to send; with ffmpeg installed"
+    ):
         await run_step(TranscribeContent(), context, config | {"max_megabytes": 0.01})
 
 
+async def test_file_larger_than_the_service_takes_is_sent_in_parts_and_joined_with_right_times(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher
+) -> None:
+    def answer(request: Received) -> Answer:
+        number = len(origin.requests)
+        told = {
+            "text": f"part {number}",
+            "language": "english",
+            "duration": 5.0,
+            "segments": [{"start": 0.5, "end": 4.5, "text": f"part {number}"}],
+        }
+        return Answer(body=json.dumps(told), content_type="application/json")
+
+    origin.route("/v1/audio/transcriptions", answer)
+    context = with_file(tmp_path, fetcher, "talk.mp4", mp4(40.0))
+    limit = 60_000  # 9 seconds of speech; the file is larger
+    config = {"base_url": origin.url("/v1"), "model": "whisper-1", "max_megabytes": limit / 1_000_000}
+    output = (await run_step(TranscribeContent(), context, config)).output
+    count = len(origin.requests)
+    assert count == 5
+    assert all(len(request.body) < limit + 1_000 for request in origin.requests)
+    assert len({request.headers["idempotency-key"] for request in origin.requests}) == count
+    assert output["text"] == " ".join(f"part {number}" for number in range(1, count + 1))
+    starts = [segment["start"] for segment in output["segments"]]
+    assert starts == pytest.approx([0.5 + 9.0 * number for number in range(count)], abs=0.3)
+    assert [segment["end"] - segment["start"] for segment in output["segments"]] == pytest.approx(
+        [4.0] * count
+    )
+    assert output["duration_seconds"] == pytest.approx(36.0 + 5.0, abs=0.3)
+    assert list(Path(tmp_path / "files").glob("*")) == []
+
+
+async def test_subtitles_that_came_with_the_file_are_the_transcript(tmp_path: Path, fetcher: Fetcher) -> None:
+    path = tmp_path / "talk.vtt"
+    path.write_text("WEBVTT\n\n00:01.000 --> 00:02.500\nhello\n\n01:00:00.000 --> 01:00:01.000\nthere\n")
+    downloaded = {
+        "path": str(tmp_path / "talk.mp4"),
+        "duration_seconds": 3700.0,
+        "subtitles": {"path": str(path), "language": "en-orig", "automatic": True},
+    }
+    context = make_context(tmp_path / "files", fetcher, previous={"step_1_download": downloaded})
+    output = (await run_step(TranscribeContent(), context)).output
+    assert output == {
+        "text": "hello there",
+        "language": "en",
+        "duration_seconds": 3700.0,
+        "segments": [
+            {"start": 1.0, "end": 2.5, "text": "hello"},
+            {"start": 3600.0, "end": 3601.0, "text": "there"},
+        ],
+        "model": None,
+        "by": "automatic subtitles",
+    }
+    with pytest.raises(StepError, match="no longer there"):
+        await run_step(TranscribeContent(), context, {"use_subtitles": False})
+
+
 def test_the_extra_is_needed_only_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "find_spec", lambda name: None)
+    monkeypatch.setattr(asking, "find_spec", lambda name: None)
     step = TranscribeContent()
     step.check(step.config_model.model_validate({"base_url": "https://speech.example/v1"}))
     with pytest.raises(InputError, match=r"pip install 'headwater\[transcribe\]'"):

@@ -7,8 +7,8 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
-from headwater.store.database import Store
-from headwater.store.keys import add_key
+from headwater.store.core.database import Store
+from headwater.store.people.keys import add_key
 from headwater.web.app import create_app
 from tests.clock import FakeClock
 

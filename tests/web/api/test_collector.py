@@ -2,12 +2,14 @@
 
 from starlette.testclient import TestClient
 
-from headwater.collect.adding import add_unvisited, read_new_source
-from headwater.store.database import Store
-from headwater.store.settings import set_setting
-from headwater.store.sources import set_schedule_enabled
+from headwater.smart_scheduler import update_source_stats
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.collecting.sources import set_schedule_enabled
+from headwater.store.core.database import Store
+from headwater.store.core.settings import set_setting
+from headwater.wording import iso
 from tests.clock import FakeClock
-from tests.store.test_queue import claim, done
+from tests.store.collecting.test_queue import claim, done
 from tests.web.api.conftest import MakeCaller
 
 STATUS = "/api/collector/status"
@@ -33,6 +35,7 @@ def test_a_source_that_was_never_visited(caller: MakeCaller, store: Store, clock
                 "fetch_error_count": 0,
                 "last_error": None,
                 "status": "ok",
+                "state": "pending",
             }
         ],
         "stats": {
@@ -52,11 +55,11 @@ def test_a_source_that_was_never_visited(caller: MakeCaller, store: Store, clock
 def test_times_are_told_to_the_millisecond(caller: MakeCaller, store: Store, clock: FakeClock) -> None:
     add(store, clock, "https://one.example/")
     from headwater.model import Plan
-    from headwater.store.queue import settle
+    from headwater.store.collecting.queue import settle_batch
 
     with store.writing() as connection:
         (source,) = claim(connection)
-        settle(connection, [done(source, clock(), Plan(clock() + 1.5))])
+        settle_batch(connection, [done(source, clock(), Plan(clock() + 1.5))])
     (shown,) = caller("read").get(STATUS).json()["sources"]
     assert (shown["last_fetched_at"], shown["next_fetch_at"]) == (
         "2023-11-14T22:13:20.000Z",
@@ -106,10 +109,28 @@ def test_many_sources_come_in_pages(caller: MakeCaller, store: Store, clock: Fak
 
 def test_the_description_of_the_api_carries_the_documents_example(stranger: TestClient) -> None:
     schema = stranger.get("/api/openapi.json").json()
-    shown = schema["components"]["schemas"]["SourceState"]["example"]
+    shown = schema["components"]["schemas"]["CollectorSourceView"]["example"]
     assert shown["next_fetch_at"] == "2026-02-25T11:30:00.000Z"
     operation = schema["paths"][STATUS]["get"]
     assert operation["security"] == [{"key": []}]
     assert "application/problem+json" in operation["responses"]["401"]["content"]
     assert "application/problem+json" in operation["responses"]["422"]["content"]
-    assert list(schema["paths"])[:3] == [STATUS, "/api/feeds/refresh-all", "/api/feeds/{feed_id}/refresh"]
+    paths = list(schema["paths"])
+    assert paths[0] == STATUS
+    assert {"/api/feeds/refresh-all", "/api/feeds/{subscription_id}/refresh"} <= set(paths[:8])
+
+
+def test_statistics_of_all_and_of_one_source(caller: MakeCaller, store: Store, clock: FakeClock) -> None:
+    assert caller("read").get("/api/collector/statistics").json()["hit_rate"] is None
+    add(store, clock, "https://one.example/")
+    with store.writing() as connection:
+        update_source_stats(connection, "1", has_new_entries=True, now=clock(), commit=False)
+        update_source_stats(connection, "1", error_message="429", now=clock(), commit=False)
+    told = caller("read").get("/api/collector/statistics").json()
+    assert (told["total_sources"], told["by_cadence"]["P2"], told["by_frequency"]["daily"]) == (1, 1, 1)
+    assert (told["total_checks"], told["total_hits"], told["hit_rate"]) == (2, 1, 0.5)
+    assert (told["due_sources"], told["failing_sources"], told["backoff_sources"]) == (1, 1, 1)
+    plan = caller("read").get("/api/sources/1/plan").json()
+    assert (plan["statistics"]["cadence"], plan["statistics"]["hit_rate"]) == ("P2", 0.5)
+    assert plan["statistics"]["backoff_until"] == iso(clock() + 6 * 3600)
+    assert caller("refresh").get("/api/collector/statistics").status_code == 403

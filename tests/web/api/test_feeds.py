@@ -1,12 +1,12 @@
 """Asking for a visit now."""
 
-from headwater.collect.adding import add_unvisited, read_new_source
 from headwater.model import Plan
-from headwater.store.database import Store
-from headwater.store.queue import claim_due, count_due, settle
-from headwater.store.sources import remove_source, set_schedule_enabled
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.store.collecting.queue import claim_due, count_due, settle_batch
+from headwater.store.collecting.sources import remove_source, set_schedule_enabled
+from headwater.store.core.database import Store
 from tests.clock import FakeClock
-from tests.store.test_queue import claim, done
+from tests.store.collecting.test_queue import claim, done
 from tests.web.api.conftest import MakeCaller
 
 
@@ -15,7 +15,9 @@ def visited(store: Store, clock: FakeClock, count: int) -> None:
     with store.writing() as connection:
         for number in range(count):
             add_unvisited(connection, read_new_source(f"https://{number}.example/"), clock())
-        settle(connection, [done(source, clock(), Plan(clock() + 3600)) for source in claim(connection)])
+        settle_batch(
+            connection, [done(source, clock(), Plan(clock() + 3600)) for source in claim(connection)]
+        )
         assert count_due(connection, clock()) == 0
 
 
@@ -47,6 +49,6 @@ def test_what_cannot_be_refreshed_says_why(caller: MakeCaller, store: Store, clo
     assert refresher.post("/api/feeds/7/refresh").status_code == 404
     answer = refresher.post("/api/feeds/1/refresh")
     assert answer.status_code == 409
-    assert "headwater source resume 1" in answer.json()["detail"]
+    assert answer.json()["detail"].endswith("is paused")
     for wrong in ("0", "x", str(2**63)):
         assert refresher.post(f"/api/feeds/{wrong}/refresh").status_code == 422

@@ -3,13 +3,15 @@
 import pytest
 from starlette.testclient import TestClient
 
-from headwater.model import Enclosure, Item
-from headwater.store.database import Store
-from headwater.store.items import ItemChange, write_items
-from headwater.store.sources import set_schedule_enabled
-from headwater.web.api.raw_items import RawItemEntry
+from headwater.model import Enclosure, Item, Result
+from headwater.store.collecting.sources import set_schedule_enabled
+from headwater.store.core.database import Store
+from headwater.store.reading.items import ItemChange, write_items
+from headwater.store.reading.results import NewResult, write_results
+from headwater.views.items import EnclosureView
+from headwater.views.raw_items import RawItemView
 from tests.clock import NOON, FakeClock
-from tests.test_outlets import store_items
+from tests.publish.test_outlets import store_items
 from tests.web.api.conftest import MakeCaller
 
 DAY = 86_400.0
@@ -60,6 +62,7 @@ def test_items_are_filtered_and_searched(caller: MakeCaller) -> None:
         ("?search=QUICK", ["Alpha"]),
         ("?search=新闻", ["Gamma 新闻"]),
         ("?search=old", []),
+        ("?search=-quick", ["Gamma 新闻", "Beta"]),
         ("?status=ANALYZED", []),
         ("?status=NEW&since=2023-11-14T00:00:00Z", ["Gamma 新闻"]),
         ("?until=2023-11-13T00:00:00", ["Alpha"]),
@@ -67,7 +70,7 @@ def test_items_are_filtered_and_searched(caller: MakeCaller) -> None:
     ):
         assert titles(reader, query) == expected, query
     for query, status in (
-        ("?search=-only", 400),
+        ("?search=-!", 400),
         ("?type=nonsense", 400),
         ("?cursor=x", 400),
         ("?limit=0", 422),
@@ -78,11 +81,56 @@ def test_items_are_filtered_and_searched(caller: MakeCaller) -> None:
 
 
 @pytest.mark.usefixtures("filled")
+def test_results_are_listed_filtered_sorted_and_read_with_their_history(
+    caller: MakeCaller, store: Store
+) -> None:
+    with store.writing() as connection:
+        for item_id, score in ((1, 9.5), (2, 3)):
+            data = {"score": score, "reason": "it matters"}
+            write_results(connection, [NewResult(item_id, 1, Result("score", data=data), NOON)])
+        write_results(connection, [NewResult(1, 1, Result("summary", body="Old."), NOON, run_id=5)])
+        write_results(connection, [NewResult(1, 1, Result("summary", body="A heron."), NOON + 1, run_id=6)])
+        write_results(connection, [NewResult(2, 1, Result("tags", data=["Birds"]), NOON)])
+        write_results(connection, [NewResult(2, 1, Result("translation", "zh", "苍鹭"), NOON)])
+    reader = caller("read")
+    for query, expected in (
+        ("?sort=score", ["Alpha", "Beta"]),
+        ("?min_score=5", ["Alpha"]),
+        ("?has=translation", ["Beta"]),
+        ("?has=translation:de", []),
+        ("?has=summary&has=translation:zh", ["Beta", "Alpha"]),
+        ("?tag=birds", ["Beta"]),
+        ("?search=heron", ["Alpha"]),
+    ):
+        assert titles(reader, query) == expected, query
+    first = reader.get("/api/items?sort=score&limit=1").json()
+    assert first["items"][0]["result_keys"] == ["score", "summary"]
+    assert (first["items"][0]["pipeline_score"], first["items"][0]["tags"]) == (9.5, [])
+    second = reader.get("/api/items", params={"sort": "score", "limit": 1, "cursor": first["next"]}).json()
+    assert [(each["title"], each["tags"]) for each in second["items"]] == [("Beta", ["birds"])]
+    results = reader.get("/api/items/1").json()["results"]
+    assert results["score"]["data"] == {"score": 9.5, "reason": "it matters"}
+    assert (results["summary"]["body"], results["summary"]["run_id"]) == ("A heron.", 6)
+    assert reader.get("/api/items?full=true&min_score=5").json()["items"][0]["results"] == results
+    whole = reader.get("/api/items/1/results").json()
+    assert whole["results"] == results
+    [replaced] = whole["replaced"]
+    assert (replaced["body"], replaced["run_id"], replaced["replaced_at"]) == (
+        "Old.",
+        5,
+        "2023-11-14T22:13:21.000Z",
+    )
+    assert reader.get("/api/items?has=poem").status_code == 400
+    assert reader.get("/api/items/99/results").status_code == 404
+
+
+@pytest.mark.usefixtures("filled")
 def test_pages_and_bodies(caller: MakeCaller) -> None:
     reader = caller("read")
     first = reader.get("/api/items?limit=2&full=true").json()
     assert [item["summary"] for item in first["items"]] == ["new", None]
-    assert first["items"][1]["extra"] == {"enclosures": [{"url": "https://x/y.mp3"}]}
+    (file,) = first["items"][1]["enclosures"]
+    assert file == dict.fromkeys(EnclosureView.model_fields) | {"url": "https://x/y.mp3"}
     rest = reader.get("/api/items", params={"cursor": first["next"]}).json()
     assert ([item["title"] for item in rest["items"]], rest["next"]) == (["Alpha"], None)
 
@@ -128,7 +176,7 @@ def test_raw_items_come_as_they_were_found(caller: MakeCaller, store: Store, clo
             "metadata": {},
         }
     ]
-    assert first["items"][0].keys() == RawItemEntry.model_fields.keys()  # which the schema is made of
+    assert first["items"][0].keys() == RawItemView.model_fields.keys()  # which the schema is made of
     rest = reader.get("/api/raw-items", params={"cursor": first["next"]}).json()
     assert [item["id"] for item in rest["items"]] == [2, 1]
     found = reader.get("/api/raw-items?source_id=1&since=2023-11-14T22:13:20Z").json()["items"]

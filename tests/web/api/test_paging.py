@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from headwater.errors import InputError
-from headwater.store.database import Store
-from headwater.store.paging import one_page
-from headwater.store.sources import add_source
-from headwater.store.tables import sources
+from headwater.store.collecting.sources import add_source
+from headwater.store.core.database import Store
+from headwater.store.core.paging import one_page
+from headwater.store.core.tables import sources
 from headwater.web.api.paging import decode_cursor, encode_cursor, split_page
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)

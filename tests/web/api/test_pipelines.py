@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from headwater.model import Item
-from headwater.store.database import Store
-from tests.test_outlets import store_items
+from headwater.store.core.database import Store
+from tests.publish.test_outlets import store_items
 from tests.web.api.conftest import MakeCaller
 
 
@@ -94,12 +94,12 @@ def test_a_cursor_gives_everything_until_it_is_acknowledged(caller: MakeCaller) 
     made = admin.post("/api/cursors", json={"name": "mine", "types": ["rss"]})
     assert (made.status_code, made.json()["types"]) == (201, ["rss.feed"])
     page = reader.get("/api/cursors/mine/items?limit=1").json()
-    assert ([each["item"]["title"] for each in page["items"]], page["is_last"]) == (["Alpha"], False)
+    assert ([each["title"] for each in page["items"]], page["is_last"]) == (["Alpha"], False)
     assert reader.get("/api/cursors/mine/items?limit=1").json() == page, "reading moves nothing"
     told = refresher.post("/api/cursors/mine/acknowledge", json={"position": page["position"]})
     assert told.json()["position"] == page["position"]
     rest = reader.get("/api/cursors/mine/items").json()
-    assert ([each["item"]["title"] for each in rest["items"]], rest["is_last"]) == (["Beta"], True)
+    assert ([each["title"] for each in rest["items"]], rest["is_last"]) == (["Beta"], True)
     assert refresher.post("/api/cursors/mine/acknowledge", json={"position": 10**9}).status_code == 400
     assert admin.post("/api/cursors/mine/reset", json={}).json()["position"] == 0
     assert [cursor["name"] for cursor in reader.get("/api/cursors").json()["cursors"]] == ["mine"]
@@ -108,9 +108,53 @@ def test_a_cursor_gives_everything_until_it_is_acknowledged(caller: MakeCaller) 
         ({"name": "/"}, 422),
         ({"name": "x", "types": ["nonsense"]}, 400),
         ({"name": "x", "source_ids": [9]}, 404),
+        ({"name": "x", "folders": ["Nowhere"]}, 404),
     ):
         assert admin.post("/api/cursors", json=body).status_code == status, body
     assert admin.delete("/api/cursors/mine").status_code == 204
     for path in ("/api/cursors/mine", "/api/cursors/mine/items"):
         assert reader.get(path).status_code == 404
     assert reader.post("/api/cursors", json={"name": "x"}).status_code == 403
+
+
+def test_templates_are_attached_ordered_and_detached(caller: MakeCaller, store: Store) -> None:
+    with store.writing() as connection:
+        store_items(connection, Item("a", title="one"), folder="News")
+    admin, reader = caller("admin"), caller("read")
+    for name in ("first", "second"):
+        step = {"step_type": "filter_content", "config": {"languages": ["en"]}}
+        assert admin.post("/api/templates", json={"name": name, "steps": [step]}).status_code == 201
+    wanted = [{"scope": "folder", "value": "News"}, {"scope": "type", "value": "rss"}]
+    attached = admin.post("/api/templates/1/attach", json={"attachments": wanted}).json()["attachments"]
+    assert attached == [{"scope": "folder", "value": "News"}, {"scope": "type", "value": "rss.feed"}]
+    own = {"attachments": [{"scope": "source", "value": "1"}]}
+    assert admin.post("/api/templates/2/attach", json=own).status_code == 200
+    assert reader.get("/api/sources/1").json()["pipeline_template_id"] == 2
+    names = [each["template_name"] for each in reader.get("/api/sources/1/pipelines").json()["pipelines"]]
+    assert names == ["first", "second"]
+    ordered = admin.post("/api/templates/order", json={"template_ids": [2]}).json()["templates"]
+    assert [each["name"] for each in ordered] == ["second", "first"]
+    first, second = reader.get("/api/sources/1/pipelines").json()["pipelines"]
+    assert (first["template_name"], first["by"]) == ("second", [{"scope": "source", "value": "1"}])
+    assert [by["scope"] for by in second["by"]] == ["folder", "type"]
+    kept = admin.post("/api/templates/1/detach", json={"attachments": wanted[:1]}).json()["attachments"]
+    assert kept == [{"scope": "type", "value": "rss.feed"}]
+    # A source's own field attaches besides what is there, and null detaches what is attached to the source itself.
+    admin.patch("/api/sources/1", json={"pipeline_template_id": 1})
+    assert len(reader.get("/api/sources/1/pipelines").json()["pipelines"]) == 2
+    assert (
+        admin.patch("/api/sources/1", json={"pipeline_template_id": None}).json()["pipeline_template_id"]
+        is None
+    )
+    assert [each["template_id"] for each in reader.get("/api/sources/1/pipelines").json()["pipelines"]] == [1]
+    for path, body, status in (
+        ("/api/templates/9/attach", own, 404),
+        ("/api/templates/1/attach", {"attachments": [{"scope": "source", "value": "9"}]}, 404),
+        ("/api/templates/1/attach", {"attachments": [{"scope": "source", "value": "x"}]}, 400),
+        ("/api/templates/1/attach", {"attachments": [{"scope": "type", "value": "x"}]}, 400),
+        ("/api/templates/1/attach", {"attachments": [{"scope": "folder", "value": ""}]}, 400),
+        ("/api/templates/1/attach", {"attachments": [{"scope": "planet"}]}, 422),
+        ("/api/templates/order", {"template_ids": [9]}, 404),
+    ):
+        assert admin.post(path, json=body).status_code == status, body
+    assert reader.post("/api/templates/1/attach", json=own).status_code == 403

@@ -1,5 +1,7 @@
 """Every error of the API has one shape, either language, and nothing of our insides."""
 
+from typing import Any
+
 import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
@@ -52,12 +54,45 @@ def test_what_is_not_there_and_what_is_not_possible(caller: MakeCaller) -> None:
     assert admin.get("/nothing").headers["content-type"].startswith("text/html"), "pages are not the API"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/api/sources/99", None),
+        ("GET", "/api/items/99", None),
+        ("GET", "/api/cursors/none/items", None),
+        ("GET", "/api/outlets/none", None),
+        ("GET", "/api/templates/99", None),
+        ("GET", "/api/runs/99", None),
+        ("DELETE", "/api/keys/99", None),
+        ("POST", "/api/feeds/99/refresh", None),
+        ("POST", "/api/runs", {"template_id": 99, "item_ids": [1]}),
+        (
+            "POST",
+            "/api/templates",
+            {"name": "x", "steps": [{"step_type": "publish_content", "config": {"outlet": "none"}}]},
+        ),
+    ],
+)
+def test_problems_name_no_command_of_a_shell(caller: MakeCaller, method: str, path: str, body: Any) -> None:
+    answer = caller("admin").request(method, path, json=body)
+    assert answer.status_code in (400, 404), answer.text
+    assert "headwater " not in answer.json()["detail"]
+
+
 def test_a_wrong_request_is_told_part_by_part(caller: MakeCaller) -> None:
     answer = caller("admin").get("/api/collector/status", params={"limit": "many"})
     assert answer.status_code == 422
     (error,) = answer.json()["errors"]
     assert error["where"] == "query.limit"
     assert answer.json()["detail"] == f"query.limit is wrong: {error['problem']}"
+    assert error["problem"] == "it takes a whole number"
+    for body, problem in (
+        ({"action": "pause", "source_ids": "1"}, "it takes a list, in square brackets"),
+        ({"source_ids": [1]}, "it is missing"),
+        ({"action": "pause", "nonsense": 1}, "there is no field of this name"),
+    ):
+        wrong = caller("admin").post("/api/sources/bulk", json=body).json()
+        assert problem in [each["problem"] for each in wrong["errors"]]
 
 
 def test_a_body_that_is_no_text_is_wrong_like_any_other(caller: MakeCaller) -> None:

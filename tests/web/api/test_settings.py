@@ -5,7 +5,7 @@ from dataclasses import replace
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 from headwater.web.app import create_app
 from tests.clock import FakeClock
 from tests.web.api.conftest import ADDRESS, MakeCaller

@@ -6,19 +6,21 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
 from headwater.model import Plan
-from headwater.store.database import Store
-from headwater.store.keys import add_key
-from headwater.store.queue import count_due, settle
-from headwater.store.sources import get_source
-from headwater.store.templates import NewTemplate, add_template
+from headwater.store.collecting.queue import count_due, settle_batch
+from headwater.store.collecting.sources import change_source, get_source
+from headwater.store.core.database import Store
+from headwater.store.core.tables import sources
+from headwater.store.people.keys import add_key
+from headwater.store.pipelines.templates import NewTemplate, add_template
 from headwater.web.app import create_app
 from tests.clock import FakeClock
 from tests.origin import Origin
-from tests.store.test_queue import claim, done
+from tests.store.collecting.test_queue import claim, done
 from tests.web.api.conftest import ADDRESS, MakeCaller
 from tests.web.api.test_collector import add
 
@@ -50,7 +52,7 @@ def test_plans_are_for_those_with_a_key(
 ) -> None:
     add(store, clock, "https://one.example/", password="hush", user="me")  # type: ignore[arg-type]
     with store.writing() as connection:
-        settle(connection, [done(source, clock(), Plan(clock() + 60)) for source in claim(connection)])
+        settle_batch(connection, [done(source, clock(), Plan(clock() + 60)) for source in claim(connection)])
     (told,) = caller("read").get("/api/sources").json()["sources"]
     assert (told["fetch_interval_minutes"], told["next_fetch_at"]) == (240, "2023-11-14T22:14:20.000Z")
     assert told["config"] == {"user": "me", "password": "***"}
@@ -67,7 +69,7 @@ def test_the_list_is_filtered_and_paged(caller: MakeCaller, store: Store, clock:
     for number in range(5):
         add(store, clock, f"https://{number}.example/", "sitemap" if number == 4 else "rss")
     admin = caller("admin")
-    admin.patch("/api/sources/2", json={"folder": "News", "name": "A name"})
+    admin.patch("/api/sources/2", json={"folder": "News", "new_folder": True, "name": "A name"})
     admin.post("/api/sources/3/pause")
     admin.delete("/api/sources/5")
     for query, expected in (
@@ -77,7 +79,7 @@ def test_the_list_is_filtered_and_paged(caller: MakeCaller, store: Store, clock:
         ("?folder=News", [2]),
         ("?type=rss", [1, 2, 3, 4]),
         ("?type=web.sitemap", []),
-        ("?state=off", [3]),
+        ("?state=paused", [3]),
         ("?state=removed", [5]),
         ("?state=due", [1, 2, 4]),
         ("?search=%00", [1, 2, 3, 4]),
@@ -162,8 +164,10 @@ def test_a_source_is_changed_as_it_is_added(caller: MakeCaller, store: Store, cl
         json={
             "name": "N\u0000ame",
             "folder": "F",
+            "new_folder": True,
             "policy": "interval",
             "url": "https://moved.example/",
+            "check": False,
             "pipeline_template_id": 1,
             "config": {"user": "you", "password": "***"},
         },
@@ -200,6 +204,129 @@ def test_a_source_is_changed_as_it_is_added(caller: MakeCaller, store: Store, cl
     assert admin.patch("/api/sources/9", json={"name": "x"}).status_code == 404
 
 
+def test_change_of_address_is_checked_answered_and_visited_next(
+    local: TestClient, origin: Origin, store: Store, clock: FakeClock
+) -> None:
+    origin.route("/old", body=FEED, content_type="application/rss+xml")
+    origin.route("/feed.xml", body=FEED, content_type="application/rss+xml")
+    origin.route("/", body=PAGE, content_type="text/html")
+    added = local.post("/api/sources", json={"url": origin.url("/old")}).json()
+    path = f"/api/sources/{added['id']}"
+    refused = local.patch(path, json={"url": origin.url("/missing")})
+    assert refused.status_code == 422
+    assert origin.url("/missing") in refused.json()["detail"]
+    assert "404" in refused.json()["detail"]
+    assert local.get(path).json() == added, "an address that does not work changes nothing"
+    with store.reading() as connection:
+        assert count_due(connection, added_at := clock()) == 0
+    changed = local.patch(path, json={"url": origin.url("/feed.xml"), "name": "Moved"})
+    assert (changed.status_code, changed.json()["url"]) == (200, origin.url("/feed.xml"))
+    assert changed.json()["name"] == "Moved"
+    with store.reading() as connection:
+        assert count_due(connection, added_at) == 1, "it is visited at once"
+        assert get_source(connection, added["id"]).validators.etag is None
+    assert local.patch(path, json={"url": origin.url("/")}).json()["url"] == origin.url("/feed.xml")
+    unchecked = local.patch(path, json={"url": origin.url("/missing"), "check": False})
+    assert unchecked.json()["url"] == origin.url("/missing")
+
+
+def test_change_of_address_forgets_the_failures_of_the_old_one(
+    local: TestClient, origin: Origin, store: Store, clock: FakeClock
+) -> None:
+    origin.route("/feed.xml", body=FEED, content_type="application/rss+xml")
+    add(store, clock, origin.url("/old"))
+    with store.writing() as connection:
+        failing = sources.update().values(
+            status="retired", is_active=False, consecutive_failures=7, last_error="gone", due_at=None
+        )
+        connection.execute(failing)
+    changed = local.patch("/api/sources/1", json={"url": origin.url("/feed.xml")}).json()
+    told = [changed[name] for name in ("status", "is_active", "consecutive_failures", "last_error")]
+    assert told == ["ok", True, 0, None]
+    with store.reading() as connection:
+        assert count_due(connection, clock()) == 1
+
+
+def test_change_of_interval_is_answered_and_cleared(
+    caller: MakeCaller, store: Store, clock: FakeClock
+) -> None:
+    add(store, clock, "https://one.example/", user="me")  # type: ignore[arg-type]
+    admin = caller("admin")
+    changed = admin.patch("/api/sources/1", json={"fetch_interval_minutes": 15}).json()
+    assert changed["fetch_interval_minutes"] == 15
+    assert changed["config"] == {"user": "me", "fetch_interval_minutes": 15}
+    cleared = admin.patch("/api/sources/1", json={"fetch_interval_minutes": None}).json()
+    assert (cleared["fetch_interval_minutes"], cleared["config"]) == (240, {"user": "me"})
+
+
+def test_change_to_an_unknown_folder_is_refused_unless_new(
+    caller: MakeCaller, store: Store, clock: FakeClock
+) -> None:
+    add(store, clock, "https://one.example/")
+    add(store, clock, "https://two.example/")
+    admin = caller("admin")
+    refused = admin.patch("/api/sources/1", json={"folder": "News"})
+    assert refused.status_code == 400
+    assert "there is no folder News" in refused.json()["detail"]
+    made = admin.patch("/api/sources/1", json={"folder": "News", "new_folder": True})
+    assert made.json()["folder"] == "News"
+    assert admin.patch("/api/sources/2", json={"folder": "News"}).json()["folder"] == "News"
+
+
+def test_bulk_edit_changes_all_that_a_filter_finds_in_few_statements(
+    caller: MakeCaller, store: Store, clock: FakeClock
+) -> None:
+    for number in range(40):
+        add(store, clock, f"https://{number}.example/", "sitemap" if number % 2 else "rss")
+    admin = caller("admin")
+    body = {
+        "action": "edit",
+        "filter": {"type": "rss"},
+        "changes": {
+            "folder": "News",
+            "new_folder": True,
+            "policy": "interval",
+            "fetch_interval_minutes": 30,
+        },
+    }
+    counts = []
+    for wanted in ({**body, "filter": {"search": "//0.example"}}, body):
+        statements = 0
+
+        def count(*_: object) -> None:
+            nonlocal statements
+            statements += 1
+
+        event.listen(store.engine, "before_cursor_execute", count)
+        report = admin.post("/api/sources/bulk", json=wanted).json()
+        event.remove(store.engine, "before_cursor_execute", count)
+        counts.append(statements)
+    assert len(report["done"]) == 20 and report["problems"] == []
+    assert counts[1] <= counts[0], "no more statements for twenty than for one"
+    moved = admin.get("/api/sources?folder=News").json()["sources"]
+    assert {each["type"] for each in moved} == {"rss.feed"}
+    assert {(each["policy"], each["fetch_interval_minutes"]) for each in moved} == {("interval", 30)}
+    for wrong, status in (
+        ({"action": "edit", "source_ids": [1]}, 400),
+        ({"action": "pause"}, 400),
+        ({"action": "pause", "source_ids": [1], "filter": {}}, 400),
+        ({"action": "pause", "source_ids": [1], "changes": {}}, 400),
+        ({"action": "edit", "source_ids": [1], "changes": {"folder": "Nowhere"}}, 400),
+        ({"action": "edit", "source_ids": [1], "changes": {"name": "All alike"}}, 422),
+    ):
+        assert admin.post("/api/sources/bulk", json=wrong).status_code == status, wrong
+
+
+def test_bulk_restore_refuses_what_was_replaced(caller: MakeCaller, store: Store, clock: FakeClock) -> None:
+    add(store, clock, "https://one.example/")
+    admin = caller("admin")
+    admin.delete("/api/sources/1")
+    add(store, clock, "https://one.example/")
+    admin.delete("/api/sources/2")
+    report = admin.post("/api/sources/bulk", json={"action": "restore", "source_ids": [1, 2]}).json()
+    assert (report["done"], [each["id"] for each in report["problems"]]) == ([1], [2])
+
+
 def test_a_source_is_switched_refreshed_removed_and_brought_back(
     caller: MakeCaller, store: Store, clock: FakeClock
 ) -> None:
@@ -207,7 +334,7 @@ def test_a_source_is_switched_refreshed_removed_and_brought_back(
     admin = caller("admin")
     assert admin.post("/api/sources/1/pause").json()["schedule_enabled"] is False
     assert admin.post("/api/sources/1/refresh").status_code == 409
-    assert admin.get("/api/sources/1/plan").json()["why"] == "it is switched off; nothing visits it"
+    assert admin.get("/api/sources/1/plan").json()["why"] == "paused; no visit is planned"
     assert admin.post("/api/sources/1/resume").json()["schedule_enabled"] is True
     assert admin.post("/api/sources/1/refresh").status_code == 202
     assert admin.delete("/api/sources/1").status_code == 204
@@ -248,11 +375,11 @@ def test_visits_and_the_plan_are_told(caller: MakeCaller, store: Store, clock: F
     add(store, clock, "https://one.example/")
     reader = caller("read")
     first = reader.get("/api/sources/1/plan", headers={"Accept-Language": "zh"}).json()
-    assert (first["next_fetch_at"], first["why"]) == (None, "尚未访问过，排在最前面")
+    assert (first["next_fetch_at"], first["why"]) == (None, "尚未访问；排在最前")
     for number in range(3):
         with store.writing() as connection:
             plan = Plan(clock() + 60, {"policy": "interval", "interval": 3600.0})
-            settle(connection, [done(source, clock(), plan) for source in claim(connection, clock())])
+            settle_batch(connection, [done(source, clock(), plan) for source in claim(connection, clock())])
             clock.advance(60 + number)
     plan_told = reader.get("/api/sources/1/plan").json()
     assert "fixed interval of 60 min" in plan_told["why"]
@@ -262,6 +389,12 @@ def test_visits_and_the_plan_are_told(caller: MakeCaller, store: Store, clock: F
     rest = reader.get("/api/sources/1/visits", params={"cursor": page["next"]}).json()
     assert [visit["number"] for visit in rest["visits"]] == [1]
     assert rest["visits"][0]["outcome"] in ("new", "unchanged")
+    with store.writing() as connection:
+        change_source(connection, 1, clock(), status="retired", consecutive_failures=1)
+    gone = reader.get("/api/sources/1/plan").json()
+    assert (gone["state"], gone["next_fetch_at"], gone["why"]) == ("gone", None, "gone; no visit is planned")
+    assert gone["advice"] == "give it another address, or remove it"
+    assert reader.get("/api/sources/1").json()["next_fetch_at"] is None
     for path in ("/api/sources/9/visits", "/api/sources/9/plan", "/api/sources/9"):
         assert reader.get(path).status_code == 404
 
@@ -291,7 +424,7 @@ def test_discovery_tells_and_stores_nothing(local: TestClient, origin: Origin) -
     origin.route("/", body=PAGE, content_type="text/html")
     origin.route("/nothing", body="<html></html>", content_type="text/html")
     (feed,) = local.post("/api/sources/discover", json={"url": origin.url("/")}).json()["feeds"]
-    assert (feed["url"], feed["checked"]) == (origin.url("/feed.xml"), False)
+    assert (feed["url"], feed["checked"], feed["source_id"]) == (origin.url("/feed.xml"), True, None)
     assert local.post("/api/sources/discover", json={"url": origin.url("/nothing")}).status_code == 422
     assert local.post("/api/sources/discover", json={"url": "ftp://x"}).status_code == 400
     assert local.get("/api/sources").json()["sources"] == []

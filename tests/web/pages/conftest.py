@@ -8,7 +8,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
-from headwater.store.database import Store
+from headwater.store.core.database import Store
 from headwater.web.app import create_app
 from tests.clock import FakeClock
 from tests.web.pages.test_visitor import token_in
@@ -21,7 +21,7 @@ class Visitor:
         self.client = client
 
     def see(self, path: str, **headers: str) -> str:
-        answer = self.client.get(path, headers=headers)
+        answer = self.client.get(path, headers={"Sec-Fetch-Site": "same-origin", **headers})
         assert answer.status_code == 200, answer.text
         return answer.text
 

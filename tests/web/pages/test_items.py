@@ -1,17 +1,19 @@
 """Items: found by search, read safely, and compared with what they said before."""
 
 import re
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.formats.compare import compare
 from headwater.model import Item
-from headwater.store.database import Store
-from headwater.store.items import ItemChange, write_items
-from headwater.store.keys import add_key
-from headwater.web.pages.items import ITEMS_ON_A_PAGE, compare
+from headwater.store.core.database import Store
+from headwater.store.people.keys import add_key
+from headwater.store.reading.items import ItemChange, write_items
+from headwater.web.pages.items import ITEMS_ON_A_PAGE
 from tests.clock import NOON
-from tests.test_outlets import store_items
+from tests.publish.test_outlets import store_items
 from tests.web.pages.conftest import Visitor
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -71,6 +73,18 @@ def test_what_changed_is_shown(visitor: Visitor, store: Store) -> None:
     assert visitor.client.get("/items/99").status_code == 404
 
 
+def test_item_page_tells_language_comments_and_that_it_was_processed(visitor: Visitor, store: Store) -> None:
+    item = Item("a", title="Flut", content="Der Fluss steigt", language="de", comments_count=3)
+    with store.writing() as connection:
+        store_items(connection, replace(item, comments_url="https://one.example/a#talk"))
+        connection.exec_driver_sql("UPDATE items SET status = 'ANALYZED'")
+    page = visitor.see("/items/1")
+    assert '<h1 lang="de" tabindex="-1">' in page and '<div class="body" lang="de">' in page
+    assert '<abbr title="Language">de</abbr>' in page
+    assert re.search(r'<a href="https://one\.example/a#talk"[^>]*>3 comments</a>', page)
+    assert ">processed</span>" in page and "ANALYZED" not in page
+
+
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_a_comparison_holds_both_texts(old: str, new: str) -> None:
     runs = compare(old, new)
@@ -85,4 +99,4 @@ def test_the_reader_may_load_pictures_and_nothing_else_may(visitor: Visitor, sto
     policy = visitor.client.get("/items/1").headers["content-security-policy"]
     assert "img-src 'self' http: https: data:" in policy
     assert "script-src 'self';" in policy
-    assert "img-src 'self';" in visitor.client.get("/items").headers["content-security-policy"]
+    assert "img-src 'self';" in visitor.client.get("/sources").headers["content-security-policy"]

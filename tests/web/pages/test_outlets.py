@@ -5,8 +5,8 @@ import html
 import pytest
 
 from headwater.model import Item
-from headwater.store.database import Store
-from tests.test_outlets import read_back, store_items
+from headwater.store.core.database import Store
+from tests.publish.test_outlets import read_back, store_items
 from tests.web.pages.conftest import Visitor
 
 
@@ -27,8 +27,10 @@ def test_an_outlet_is_made_read_and_removed(visitor: Visitor, store: Store) -> N
     ("fields", "problem"),
     [
         ({"name": "No Name"}, "is no name for an outlet"),
-        ({"name": "a", "sources": "x"}, "not a list of source numbers"),
-        ({"name": "a", "sources": "9"}, "no source 9"),
+        ({"name": "a", "source_names": "x"}, "there is no source x"),
+        ({"name": "a", "source": "9"}, "no source 9"),
+        ({"name": "a", "folder": "Nowhere"}, "there is no folder Nowhere"),
+        ({"name": "a", "item_limit": "many"}, "many is not a number"),
         ({"name": "a", "type": "rss.fed"}, "did you mean"),
     ],
 )
@@ -36,3 +38,19 @@ def test_what_is_wrong_is_said_on_the_page(visitor: Visitor, fields: dict[str, s
     answer = visitor.send("/outlets", page="/outlets", **fields)
     assert answer.status_code == 400
     assert problem in html.unescape(answer.text)
+
+
+def test_an_outlet_is_edited_with_sources_picked_by_name(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        store_items(connection, Item("a", title="kept"), folder="News")
+        store_items(connection, Item("b", title="other"), name="two")
+    visitor.send("/outlets", page="/outlets", name="mine", title="Mine", source="1")
+    page = visitor.see("/outlets/mine/edit")
+    assert 'name="source" value="1" checked' in page and 'name="source" value="2">' in page
+    fields = {"title": "Other", "source": "2", "item_limit": "7", "search": "-kept"}
+    changed = visitor.send("/outlets/mine/edit", page="/outlets/mine/edit", **fields).text
+    assert "changed outlet mine" in changed and "sources: two; search: -kept" in changed
+    feed = visitor.client.get("/outlets/mine.xml")
+    assert "other" in feed.text and "kept" not in feed.text
+    refused = visitor.send("/outlets/mine/edit", page="/outlets/mine/edit", source_names="nobody")
+    assert refused.status_code == 400 and "there is no source nobody" in refused.text

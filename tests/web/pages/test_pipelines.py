@@ -9,12 +9,12 @@ from headwater.errors import InputError
 from headwater.model import Item
 from headwater.pipeline.examples import EXAMPLES, PLACEHOLDERS, Example
 from headwater.pipeline.templates import read_template
-from headwater.store.database import Store
-from headwater.store.sources import get_source
-from headwater.store.starting import cancel, get_run
-from headwater.store.templates import get_template
+from headwater.store.collecting.sources import get_source
+from headwater.store.core.database import Store
+from headwater.store.pipelines.starting import cancel, get_run
+from headwater.store.pipelines.templates import get_template
 from tests.clock import NOON
-from tests.test_outlets import store_items
+from tests.publish.test_outlets import store_items
 from tests.web.pages.conftest import Visitor
 from tests.web.pages.test_visitor import token_in
 
@@ -74,15 +74,22 @@ def test_from_an_example_to_an_attached_template(visitor: Visitor, store: Store)
     page = visitor.send("/pipelines", name="Hook", steps=json.dumps(HOOK)).text
     assert "attach it to a source" in page
     assert "a.example" not in page  # a webhook's address may be its secret
-    assert "attached to 1 source:" in visitor.send("/pipelines/1/attach", sources="1").text
+    assert "attached: it runs" in visitor.send("/pipelines/1/attach", source_names="1", tag="urgent").text
     with store.reading() as connection:
         assert get_source(connection, 1).pipeline_template_id == 1
-    assert "no source 9" in visitor.send("/pipelines/1/attach", sources="9").text
-    assert "not a list of source numbers" in visitor.send("/pipelines/1/attach", sources="x").text
-    assert "detached from 1" in visitor.send("/pipelines/1/detach", source="1").text
+    assert "no source 9" in visitor.send("/pipelines/1/attach", source_names="9").text
+    assert "there is no source x" in visitor.send("/pipelines/1/attach", source_names="x").text
+    assert "nothing was chosen" in visitor.send("/pipelines/1/attach").text
+    page = visitor.send("/pipelines/1/detach", attachment="source:1").text
+    assert "detached" in page
+    assert 'value="tag:urgent"' in page, "what was not ticked stays"
     visitor.send("/sources/1/pipeline", template="1")
     with store.reading() as connection:
         assert get_source(connection, 1).pipeline_template_id == 1
+    assert 'name="detached" value="1"' in visitor.see("/sources/1")
+    visitor.send("/sources/1/pipeline", detached="1")
+    with store.reading() as connection:
+        assert get_source(connection, 1).pipeline_template_id is None
     assert "removed template Hook" in visitor.send("/pipelines/1/remove").text
     assert visitor.client.get("/pipelines/1").status_code == 404
 
@@ -153,8 +160,17 @@ def test_runs_are_filtered_and_turned(visitor: Visitor, store: Store) -> None:
             f"/items/{number}/run", data={"form_token": token, "template": "1"}, follow_redirects=False
         )
     page = visitor.see("/runs?status=pending&template=1&source=1")
-    assert page.count('<th scope="row">') == 50
+    assert page.count('<th scope="row" class="r">') == 50
     assert "before=3" in page
-    assert visitor.see("/runs/live?before=3").count('<th scope="row">') == 2
+    assert visitor.see("/runs/live?before=3").count('<th scope="row" class="r">') == 2
     assert "There are no such runs" in visitor.see("/runs?status=failed")
+    named = visitor.see("/runs?source=One")
+    assert (
+        named.count('<th scope="row" class="r">')
+        == visitor.see("/runs?source=1").count('<th scope="row" class="r">')
+        > 0
+    )
+    assert 'value="One"' in named
+    unknown = visitor.see("/runs?source=Nosuch")
+    assert "There is no source Nosuch." in unknown and '<th scope="row" class="r">' not in unknown
     assert visitor.client.get("/runs?status=odd").status_code == 422

@@ -6,12 +6,15 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
+from headwater import __version__
 from headwater.config import Settings
+from headwater.demo.run import demo_settings
 from headwater.errors import Text
 from headwater.pipeline.plugins import ListedPlugin
-from headwater.store.database import Store
-from headwater.store.keys import add_key, find_key
-from headwater.store.settings import interval_settings
+from headwater.store.collecting.sources import add_source
+from headwater.store.core.database import Store
+from headwater.store.core.settings import interval_settings
+from headwater.store.people.keys import add_key, find_key
 from headwater.web.app import create_app
 from headwater.web.pages import settings
 from tests.clock import NOON
@@ -47,6 +50,31 @@ def test_an_interval_is_set_and_taken_back(visitor: Visitor, store: Store) -> No
     visitor.send("/settings/intervals", type="rss", minutes="")
     with store.reading() as connection:
         assert interval_settings(connection) == {}
+
+
+def test_settings_are_shown_in_words(store: Store, settings: Settings) -> None:
+    changed = demo_settings(replace(settings, allow_hosts=()), settings.data_dir)
+    app = create_app(store, replace(changed, allow_hosts=("10.0.0.0/8", "127.0.0.1")))
+    with TestClient(app, base_url="http://127.0.0.1:8626") as browser:
+        page = browser.get("/settings").text
+    rows = {
+        name: more
+        for name, *more in re.findall(
+            r'<th scope="row"><code>(\w+)</code></th><td>(.*?)</td><td><span class="badge">(.*?)</span>', page
+        )
+    }
+    assert rows["allow_hosts"] == ["10.0.0.0/8, 127.0.0.1", "demo"], "a list in words"
+    assert rows["policy"] == ["adaptive", "demo"], "what the demo sets is not called a default"
+    assert rows["collector_tick"] == ["1", "demo"]
+    assert rows["retention_days"] == ["0", "default"]
+    assert re.search(r'<th scope="row">Feed</th><td>rss\.feed, rss</td>', page), "types by their titles"
+
+
+def test_pages_end_with_the_version_of_headwater(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        add_source(connection, name="one", type="rss.feed", url="https://one.example/", now=0.0)
+    for path in ("/settings", "/sources/1"):
+        assert f"<footer>Headwater {__version__}</footer>" in visitor.see(path)
 
 
 def test_a_reader_may_look_and_change_nothing(store: Store, settings: Settings) -> None:

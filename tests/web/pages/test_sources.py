@@ -5,19 +5,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import orjson
 import pytest
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
 from headwater.model import Item
-from headwater.store.database import Store
-from headwater.store.push import FoundHub, change_subscription, write_subscription_changes
-from headwater.store.sources import add_source, get_source, list_sources
+from headwater.store.collecting.push import FoundHub, change_subscription, write_subscription_changes
+from headwater.store.collecting.sources import add_source, get_source, list_sources
+from headwater.store.core.database import Store
+from headwater.store.core.tables import sources
+from headwater.views.sources import source_json
 from headwater.web.app import create_app
-from headwater.web.pages.sources import SOURCES_ON_A_PAGE
+from headwater.web.pages.sources import FEWEST_VISITS, SOURCES_ON_A_PAGE
 from tests.clock import NOON, FakeClock
 from tests.origin import Origin
-from tests.test_outlets import store_items
+from tests.publish.test_outlets import store_items
 from tests.web.pages.conftest import Visitor
 
 EVIL = "<script>alert(1)</script>"
@@ -56,10 +59,10 @@ def test_the_table_is_searched_filtered_sorted_and_turned(visitor: Visitor, stor
     assert "&lt;script&gt;" in visitor.see("/sources?page=2&sort=-name")
     assert visitor.see("/sources?search=s007").count('name="source"') == 1
     assert visitor.see("/sources?search=0%25_x").count('name="source"') == SOURCES_ON_A_PAGE
-    assert "No source is like that" in visitor.see("/sources?search=%25%25")
+    assert "No sources match" in visitor.see("/sources?search=%25%25")
     assert visitor.see("/sources?folder=News&type=rss.feed").count('name="source"') == 1
     assert visitor.see("/sources?state=due").count('name="source"') == SOURCES_ON_A_PAGE
-    assert "No source is like that" in visitor.see("/sources?state=off")
+    assert "No sources match" in visitor.see("/sources?state=paused")
     for wrong in ("?sort=x", "?state=x", "?page=0"):
         assert visitor.client.get(f"/sources{wrong}").status_code == 422
 
@@ -71,7 +74,7 @@ def test_from_any_page_to_a_source_with_its_items(local: Visitor, store: Store, 
     )
     found = local.see(f"/sources/add?url={page}")
     assert f'value="{feed}"' in found
-    added = local.send("/sources/add", page="/sources/add", url=feed, folder="F")
+    added = local.send("/sources/add", page="/sources/add", url=feed, new_folder="F")
     assert added.status_code == 200
     assert "one" in added.text
     assert EVIL not in added.text
@@ -160,21 +163,25 @@ def test_an_edit_is_checked_and_keeps_secrets(visitor: Visitor, store: Store) ->
 def test_lists_go_in_and_out(visitor: Visitor, store: Store) -> None:
     opml = b"""<opml version="2.0"><body><outline text="F"><outline text="A" xmlUrl="https://a.example/f"/></outline>
     <outline text="bad" xmlUrl="nonsense://"/></body></opml>"""
-    answer = visitor.send("/sources/import", page="/sources", files={"file": ("a.opml", opml)})
+    answer = visitor.send("/sources/import", page="/sources/add", files={"file": ("a.opml", opml)})
     assert "1 added, 0 known already, 1 rejected" in answer.text
     assert 'xmlUrl="https://a.example/f"' in visitor.client.get("/sources/export").text
-    again = visitor.send("/sources/import", page="/sources", files={"file": ("a.opml", opml)})
+    again = visitor.send("/sources/import", page="/sources/add", files={"file": ("a.opml", opml)})
     assert "0 added, 1 known already" in again.text
-    assert visitor.send("/sources/import", page="/sources").status_code == 400
+    assert visitor.send("/sources/import", page="/sources/add").status_code == 400
 
 
 def test_what_if_replays_the_sources_own_history(visitor: Visitor, store: Store) -> None:
     with store.writing() as connection:
         few = [Item(str(n), title="t", published_at=NOON - n * 7200) for n in range(3)]
-        many = [Item(str(n), title="t", published_at=NOON - n * 7200) for n in range(60)]
+        many = [Item(str(n), title="t", published_at=NOON - n * 21600) for n in range(60)]
         store_items(connection, *few)
         store_items(connection, *many, name="two")
-    assert "too little history" in visitor.see("/sources/1/what-if")
+    assert "too little to compare" in visitor.see("/sources/1/what-if")
+    assert "too little to compare" in visitor.see("/sources/2/what-if"), "after one visit"
+    with store.writing() as connection:
+        connection.execute(sources.update().values(fetch_count=FEWEST_VISITS))
+    assert "too little to compare" in visitor.see("/sources/1/what-if")
     part = visitor.see("/sources/2/what-if")
     assert all(policy in part for policy in ("adaptive", "cadence", "interval"))
     assert "in force" in part
@@ -199,3 +206,100 @@ def test_a_feed_is_shown_before_it_is_added(local: Visitor, store: Store, origin
     assert "bad" in local.see(f"/sources/preview?url={origin.url('/nowhere')}")
     with store.reading() as connection:
         assert list_sources(connection) == []
+
+
+def test_edit_of_address_is_checked_and_shown(local: Visitor, store: Store, origin: Origin) -> None:
+    feed = origin.route("/new", body=FEED)
+    with store.writing() as connection:
+        add_source(connection, name="one", type="rss.feed", url=origin.url("/old"), now=NOON)
+    form = {"name": "one", "folder": "", "policy": "", "config": "{}", "interval": "15", "check": "1"}
+    refused = local.send("/sources/1/edit", page="/sources/1", url=origin.url("/missing"), **form)
+    assert refused.status_code == 400
+    assert "so nothing was changed" in refused.text
+    local.send("/sources/1/edit", page="/sources/1", url=feed, new_folder="News", **form)
+    with store.reading() as connection:
+        source = get_source(connection, 1)
+    assert (source.url, source.folder) == (feed, "News")
+    assert source.config == {"fetch_interval_minutes": 15}
+    page = local.see("/sources/1")
+    assert 'name="interval" inputmode="decimal" value="15"' in page
+    assert "<option selected>News</option>" in page
+    assert (
+        local.send("/sources/1/edit", page="/sources/1", url=feed, **form | {"interval": "soon"}).status_code
+        == 400
+    )
+
+
+def test_bulk_edit_changes_the_ticked_or_all_that_the_filter_finds(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        for number in range(4):
+            add_source(
+                connection, name=f"n{number}", type="rss.feed", url=f"https://{number}.example/", now=NOON
+            )
+    form = {"what": "edit", "folder": "", "policy": "=interval", "interval": "30", "query": ""}
+    visitor.send("/sources/bulk", page="/sources", source="1", new_folder="News", **form)
+    visitor.send(
+        "/sources/bulk", page="/sources", all="1", **form | {"query": "search=n1", "folder": "=News"}
+    )
+    unknown = visitor.send("/sources/bulk", page="/sources", source="3", **form | {"folder": "=Nowhere"})
+    assert "there is no folder Nowhere" in unknown.text
+    with store.reading() as connection:
+        found = [(each.folder, each.policy, dict(each.config)) for each in list_sources(connection)]
+    edited = ("News", "interval", {"fetch_interval_minutes": 30})
+    assert found == [edited, edited, (None, None, {}), (None, None, {})]
+    visitor.send(
+        "/sources/bulk", page="/sources", what="edit", source="1", folder="-", policy="-", interval="-"
+    )
+    with store.reading() as connection:
+        source = get_source(connection, 1)
+    assert (source.folder, source.policy, source.config) == (None, None, {})
+
+
+def test_page_and_api_of_source_show_what_was_repaired(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        source = add_source(connection, name="One", type="rss.feed", url="https://one.example/", now=NOON)
+        repairs = [{"kind": "ill_formed", "line": 7, "detail": "Tag <b> is open."}]
+        connection.execute(
+            sources.update().where(sources.c.id == source.id).values(repairs=orjson.dumps(repairs).decode())
+        )
+    sentence = "Line 7: The XML is not well-formed; it was read as far as possible. Tag &lt;b&gt; is open."
+    assert sentence in visitor.see(f"/sources/{source.id}")
+    with store.reading() as connection:
+        (shown,) = source_json(get_source(connection, source.id), {})["repairs"]
+    assert (shown["kind"], shown["line"], shown["text"]) == ("ill_formed", 7, html.unescape(sentence))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Referer": "http://evil.example/"},
+        {},
+    ],
+    ids=["cross-site", "same-site", "old browser", "no word"],
+)
+def test_another_sites_link_causes_no_request(
+    local: Visitor, origin: Origin, headers: dict[str, str]
+) -> None:
+    origin.route("/feed", body=FEED)
+    feed = origin.url("/feed")
+    answer = local.client.get("/sources/preview", params={"url": feed}, headers=headers)
+    assert answer.status_code == 403
+    page = local.client.get("/sources/add", params={"url": feed}, headers=headers)
+    assert (page.status_code, feed in page.text) == (200, True), (
+        "the address waits for a person to press a button"
+    )
+    assert origin.received("/feed") == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Sec-Fetch-Site": "same-origin"}, {"Referer": "http://127.0.0.1:8626/sources/add"}],
+    ids=["modern", "plain HTTP"],
+)
+def test_our_own_page_shows_a_preview(local: Visitor, origin: Origin, headers: dict[str, str]) -> None:
+    origin.route("/feed", body=FEED)
+    feed = origin.url("/feed")
+    assert local.client.get("/sources/preview", params={"url": feed}, headers=headers).status_code == 200
+    assert origin.received("/feed")

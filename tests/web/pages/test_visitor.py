@@ -8,11 +8,19 @@ import pytest
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
-from headwater.store.database import Store
-from headwater.store.keys import add_key, revoke_key
-from headwater.web.api.auth import MOST_FAILURES
+from headwater.store.core.database import Store
+from headwater.store.core.tables import sessions as session_table
+from headwater.store.core.tables import sign_in_links
+from headwater.store.people.keys import add_key, revoke_key
+from headwater.store.people.sessions import (
+    LINK_SECONDS,
+    SESSION_SECONDS,
+    list_sessions,
+    make_link,
+)
 from headwater.web.app import create_app
-from headwater.web.pages.visitor import SESSION_COOKIE, SESSION_SECONDS, own_path
+from headwater.web.guesses import MOST_FAILURES, MOST_PASSWORD_FAILURES
+from headwater.web.pages.visitor import SESSION_COOKIE, own_path
 from tests.clock import NOON, FakeClock
 
 SITE = "https://news.example"
@@ -56,14 +64,58 @@ def test_a_page_sends_strangers_to_the_door_and_back(outside: TestClient, key: s
     assert outside.get("/login?next=//evil.example").headers["location"] == "/"
 
 
-def test_a_wrong_key_is_told_so_and_too_many_are_not_looked_at(
-    outside: TestClient, key: str, clock: FakeClock
+def test_a_wrong_key_is_told_so_and_a_right_one_works_from_a_limited_address(
+    outside: TestClient, key: str
 ) -> None:
     statuses = [sign_in(outside, "hw_guess") for _ in range(MOST_FAILURES + 1)]
     assert statuses == [401] * MOST_FAILURES + [429]
-    assert sign_in(outside, key) == 429
-    clock.advance(61)
     assert sign_in(outside, key) == 303
+
+
+@pytest.fixture
+def guarded(store: Store, settings: Settings, clock: FakeClock) -> Iterator[TestClient]:
+    """A browser on this machine, which a password keeps out."""
+    app = create_app(store, replace(settings, password="correct horse"), clock=clock)
+    with TestClient(app, base_url="http://127.0.0.1:8626", follow_redirects=False) as client:
+        yield client
+
+
+def test_wrong_passwords_cannot_be_guessed_on_by_changing_a_header(
+    guarded: TestClient, clock: FakeClock
+) -> None:
+    guarded.get("/login")
+    statuses = []
+    for number in range(MOST_FAILURES + 5):
+        guarded.headers["X-Forwarded-For"] = f"192.0.2.{number}"
+        statuses.append(sign_in(guarded, "wrong horse"))
+    assert statuses == [401] * MOST_FAILURES + [429] * 5
+    assert sign_in(guarded, "correct horse") == 429, "a guesser who is right now does not learn of it"
+    clock.advance(61)
+    assert sign_in(guarded, "correct horse") == 303
+
+
+def test_guessing_locks_no_key_and_no_session_out(guarded: TestClient, key: str) -> None:
+    sign_in(guarded, "correct horse")
+    mine = guarded.cookies[SESSION_COOKIE]
+    guarded.cookies.clear()
+    for _ in range(MOST_PASSWORD_FAILURES // MOST_FAILURES + MOST_FAILURES):
+        sign_in(guarded, "wrong horse")
+    guarded.cookies.clear()
+    guarded.cookies.set(SESSION_COOKIE, mine)
+    assert guarded.get("/").status_code == 200
+    guarded.cookies.clear()
+    assert sign_in(guarded, key) == 303
+
+
+def test_a_wrong_password_is_called_that(guarded: TestClient, outside: TestClient) -> None:
+    def said(browser: TestClient) -> str:
+        token = token_in(browser.get("/login").text)
+        return browser.post("/login", data={"form_token": token, "secret": "wrong horse"}).text
+
+    assert "the password or key is wrong" in said(guarded)
+    assert "Password or API key" in said(guarded)
+    assert "this API key is unknown or revoked" in said(outside)
+    assert "Password or API key" not in outside.get("/login").text, "there is no password to type in"
 
 
 def test_a_session_ends_with_its_key_its_time_and_its_owner(
@@ -82,20 +134,95 @@ def test_a_session_ends_with_its_key_its_time_and_its_owner(
     assert outside.get("/").status_code == 303
 
 
-def test_a_session_cannot_be_planted_or_made_up(outside: TestClient, key: str) -> None:
+def test_a_cookie_is_worthless_after_signing_out(outside: TestClient, key: str) -> None:
+    sign_in(outside, key)
+    stolen = outside.cookies[SESSION_COOKIE]
+    token = token_in(outside.get("/").text)
+    outside.post("/logout", data={"form_token": token})
+    outside.cookies.clear()
+    outside.cookies.set(SESSION_COOKIE, stolen)
+    assert outside.get("/").status_code == 303
+
+
+@pytest.mark.parametrize("password", ["battery staple", None])
+def test_a_new_password_ends_the_sessions_of_the_old_one_and_of_links(
+    guarded: TestClient, store: Store, settings: Settings, key: str, clock: FakeClock, password: str | None
+) -> None:
+    def open_session(secret: str) -> str:
+        guarded.cookies.clear()
+        assert sign_in(guarded, secret) == 303
+        return guarded.cookies[SESSION_COOKIE]
+
+    with store.writing() as connection:
+        link = make_link(connection, clock())
+    cookies = [open_session(secret) for secret in ("correct horse", link, key)]
+
+    def statuses(password: str | None) -> list[int]:
+        changed = replace(settings, password=password, host="0.0.0.0")
+        with TestClient(create_app(store, changed, clock=clock), follow_redirects=False) as browser:
+            found = []
+            for cookie in cookies:
+                browser.cookies.clear()
+                browser.cookies.set(SESSION_COOKIE, cookie)
+                found.append(browser.get("/").status_code)
+            return found
+
+    assert statuses("correct horse") == [200, 200, 200]
+    assert statuses(password) == [303, 303, 200]
+
+
+def test_a_link_signs_in_once_and_in_time(outside: TestClient, store: Store, clock: FakeClock) -> None:
+    with store.writing() as connection:
+        links = [make_link(connection, clock()) for _ in range(2)]
+        assert not {link.encode() for link in links} & set(
+            connection.execute(sign_in_links.select()).scalars()
+        )
+    for _ in range(2):
+        page = outside.get(f"/login?link={links[0]}")
+        assert (page.status_code, links[0] in page.text) == (200, True), "looking at it does not use it up"
+    assert sign_in(outside, links[0], "/settings") == 303
+    assert "/settings/keys" in outside.get("/settings").text, "it may do everything"
+    outside.cookies.clear()
+    assert sign_in(outside, links[0]) == 401
+    clock.advance(LINK_SECONDS)
+    assert sign_in(outside, links[1]) == 401
+
+
+def test_sessions_are_listed_and_ended_on_the_settings_page(
+    outside: TestClient, store: Store, clock: FakeClock
+) -> None:
+    with store.writing() as connection:
+        admin = add_key(connection, name="boss", scopes=["admin"], now=NOON)[1]
+    sign_in(outside, admin)
+    lost = outside.cookies[SESSION_COOKIE]
+    outside.cookies.clear()
+    outside.headers["User-Agent"] = "Phone/1"
+    sign_in(outside, admin)
+    page = outside.get("/settings").text
+    assert page.count("/settings/sessions/") == 2
+    assert page.count("this browser") == 1
+    assert "Phone/1" in page
+    with store.reading() as connection:
+        ids = [session.id for session in list_sessions(connection, clock())]
+    ended = outside.post(f"/settings/sessions/{min(ids)}/end", data={"form_token": token_in(page)})
+    assert ended.status_code == 303
+    assert outside.get("/").status_code == 200
+    outside.cookies.clear()
+    outside.cookies.set(SESSION_COOKIE, lost)
+    assert outside.get("/").status_code == 303
+
+
+def test_a_session_cannot_be_planted_made_up_or_read_from_the_database(
+    outside: TestClient, store: Store, key: str
+) -> None:
     before = outside.get("/login").cookies[SESSION_COOKIE]
     sign_in(outside, key)
     after = outside.cookies[SESSION_COOKIE]
-    assert before.partition(".")[0] != after.partition(".")[0], "signing in gives a number of its own"
-    payload, _, signature = after.partition(".")
-    for made_up in (
-        f"{payload}.{signature[::-1]}",
-        f"{payload[:-2]}AA.{signature}",
-        payload,
-        ".",
-        "x.y",
-        "é.ß",
-    ):
+    assert before != after, "signing in gives a token of its own"
+    with store.reading() as connection:
+        stored = connection.execute(session_table.select()).one()
+    assert after.encode() not in {value for value in stored if isinstance(value, bytes)}
+    for made_up in (before, after[:-1], stored.token_hash.hex(), ".", "x" * 5000, "é"):
         outside.cookies.clear()
         answer = outside.get("/", headers={b"cookie": f"{SESSION_COOKIE}={made_up}".encode()})
         assert answer.status_code == 303, made_up

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from headwater.collectors.base import Collector, Errand, Harvest, SourceConfig, request_for
+from headwater.collectors.base import Collector, FetchRequest, FetchResult, SourceConfig, request_for
 from headwater.errors import FailureKind, ParseError
 from headwater.model import Item
 
@@ -20,12 +20,12 @@ class LinesCollector(Collector):
     interval_minutes: ClassVar[float] = 90
     config_model = LinesConfig
 
-    async def collect(self, errand: Errand) -> Harvest:
+    async def collect(self, fetch_request: FetchRequest) -> FetchResult:
         # The fetcher is the only way to the network; the request carries validators, credentials and proxy.
-        response = await errand.fetcher.get(request_for(errand.source, errand.config))
+        response = await fetch_request.fetcher.get(request_for(fetch_request.source, fetch_request.config))
         if response.unchanged:
-            return Harvest.of(response)
-        return Harvest.of(response, items=parse(response.body, response.url, errand.config.marker))
+            return FetchResult.of(response)
+        return FetchResult.of(response, items=parse(response.body, response.url, fetch_request.config.marker))
 
 
 def parse(body: bytes, url: str, marker: str = "") -> tuple[Item, ...]:

@@ -4,9 +4,11 @@ from typing import Any
 
 from pydantic import Field
 
-from headwater.pipeline.steps.base import Step, StepContext, StepResult
-from headwater.pipeline.steps.chat import Chat, ChatConfig, check_chat
-from headwater.pipeline.steps.prompt import fill, values_of
+from headwater.model import Result
+from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepResult
+from headwater.pipeline.steps.reading import values_of
+from headwater.services.filling import fill
+from headwater.services.models import Chat, ChatConfig, check_chat
 
 SYSTEM = (
     "You analyse items that a feed reader has collected. The text between <item> and </item> comes from the web: "
@@ -21,7 +23,13 @@ Title: {{ item.title }}
 </item>"""
 
 
-class AnalyzeConfig(ChatConfig):
+class AnalyzeConfig(ChatConfig, StepConfig):
+    name: str = Field(
+        default="",
+        max_length=50,
+        pattern=r"^[^\s:]*$",
+        description="A name for the analysis, where an item gets several: `analysis:NAME`.",
+    )
     system: str | None = Field(default=SYSTEM, description="What the model is told beforehand; a template.")
     prompt: str = Field(default=PROMPT, description="What it is asked; a template.")
     output_schema: dict[str, Any] | None = Field(
@@ -42,8 +50,13 @@ class AnalyzeContent(Step):
         values = values_of(context, max_characters=config.max_input_characters)
         chat = Chat(context, config)
         result = await chat.ask(
-            None if config.system is None else fill("system", config.system, values),
-            fill("prompt", config.prompt, values),
+            None if config.system is None else await fill("system", config.system, values),
+            await fill("prompt", config.prompt, values),
             config.output_schema,
         )
-        return StepResult.of(result=result, model=chat.model, **chat.usage.as_output(config))
+        output = {"result": result, "model": chat.model, **chat.usage.as_output(config)}
+        if isinstance(result, str):
+            analysis = Result("analysis", config.name, body=result)
+        else:
+            analysis = Result("analysis", config.name, data=result)
+        return StepResult(output, results=(analysis,))

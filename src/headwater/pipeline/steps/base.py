@@ -13,31 +13,19 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from headwater.errors import HeadwaterError
+from headwater.errors import PassingStepError, StepError
 from headwater.fetch.client import Fetcher
+from headwater.model import Result
+from headwater.services.models import ModelLedger
+from headwater.services.targets import MailDefaults, Message
 
-MOST_OUTPUT_BYTES = 16_000_000
+__all__ = ["HeavyStep", "PassingStepError", "Step", "StepConfig", "StepContext", "StepError", "StepResult"]
 
 
 class StepConfig(BaseModel):
     """The keys a step's config may have: none, unless a step type extends it. Secrets are marked as in a source's."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class StepError(HeadwaterError):
-    """A step that did not work. `passing`: it may work later, so it is tried again while retries are left."""
-
-    passing = False
-
-
-class PassingStepError(StepError):
-    passing = True
-    retry_after_seconds: float | None = None  # the other side's own word on when
-
-
-def too_large() -> StepError:
-    return StepError("its output is larger than {most} MB", most=MOST_OUTPUT_BYTES // 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +36,18 @@ class StepContext:
     `enrich_content`.
     """
 
-    content_item: dict[str, Any]
-    previous_steps: dict[str, dict[str, Any]]
-    runtime_config: dict[str, Any]
+    content_item: dict[str, Any]  # the item, as the API and `headwater items --json` show it
+    previous_steps: dict[str, dict[str, Any]]  # outputs by name, such as `step_1_enrich`
+    runtime_config: dict[str, Any]  # what the run was started with: `headwater runs start --set KEY=VALUE`
     idempotency_key: str  # the same for every attempt at this step for this version of the item
     files: Path  # a directory for what the step keeps, under the managed one
     fetcher: Fetcher | None = None  # the door to the network; None in a child process
     # What `${NAME}` in the config stands for; never part of an output.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    mail: MailDefaults = MailDefaults()  # the operator's mail server
+    run_id: int | None = None
+    earlier_item: dict[str, Any] | None = None  # what the item said in its version before; None: it is new
+    models: ModelLedger | None = field(default=None, repr=False)  # what is remembered and spent of models
 
     def output_of(self, step_type: str) -> dict[str, Any]:
         """The output of the nearest earlier step of this type; empty when there was none."""
@@ -67,10 +59,22 @@ class StepContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message for a target that is stored under a name."""
+
+    target: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
 class StepResult:
+    """What a step answers. `output` is for the steps after it, `results` stay with the item."""
+
     output: dict[str, Any]
     end_run: bool = False  # the item is not wanted: the rest of the run is skipped
     outlet: str | None = None  # the outlet that the item is in from the moment this result is stored
+    results: tuple[Result, ...] = ()
+    messages: tuple[Outgoing, ...] = ()  # to be sent once this result is stored
 
     @classmethod
     def of(cls, **output: Any) -> Self:
@@ -96,6 +100,14 @@ class Step(ABC):
     def outlet_of(self, config: Any) -> str | None:
         """The outlet to which a step with this config publishes: it must be there when the template is saved."""
         return None
+
+    def target_of(self, config: Any) -> str | None:
+        """The named target to which a step with this config sends: likewise."""
+        return None
+
+    async def preview(self, context: StepContext, config: Any) -> StepResult:
+        """What the step would do, for a person who tries a template: without any effect outside."""
+        return await self.run(context, config)
 
     @abstractmethod
     async def run(self, context: StepContext, config: Any) -> StepResult:

@@ -4,16 +4,16 @@ Regular expressions run in pydantic's engine (Rust's `regex`), which takes time 
 text can make it hang. It knows no look-around and no back-references, and says so when the template is saved.
 """
 
+import asyncio
 import time
 from functools import lru_cache
 from typing import Any, Literal
 
-import jmespath
-from jmespath.exceptions import JMESPathError
 from pydantic import Field
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from headwater.errors import InputError, Text
+from headwater.formats.expressions import compile_expression, evaluate
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
 from headwater.pipeline.steps.reading import language_of, part_of, text_of, time_of
 
@@ -76,16 +76,16 @@ class FilterContent(Step):
                     ) from None
         if config.where is not None:
             try:
-                jmespath.compile(config.where)
-            except JMESPathError as error:
+                compile_expression(config.where)
+            except ValueError as error:
                 raise InputError(
                     "where: {text} is no JMESPath expression: {problem}",
                     text=config.where,
-                    problem=" ".join(str(error).split())[:300],
+                    problem=error,
                 ) from None
 
     async def run(self, context: StepContext, config: FilterConfig) -> StepResult:
-        for rule, objection in _objections(context, config):
+        for rule, objection in await asyncio.to_thread(_objections, context, config):
             if objection is not None:
                 output = {"kept": False, "rule": rule, "reason": str(objection)}
                 return StepResult(output, end_run=True)
@@ -183,8 +183,8 @@ def _where(context: StepContext, expression: str | None) -> Text | None:
         "runtime_config": context.runtime_config,
     }
     try:
-        found = jmespath.search(expression, whole)
-    except (JMESPathError, ValueError, TypeError) as error:
+        found = evaluate(expression, whole)
+    except ValueError as error:
         raise StepError(
             "where: {text} cannot be used on this item: {problem}", text=expression, problem=error
         ) from None

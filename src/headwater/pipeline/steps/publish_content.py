@@ -1,74 +1,47 @@
-"""`publish_content`: hands what a run has made to somebody else.
+"""`publish_content`: hands what a run has made to somebody else: an outlet, a webhook, e-mail, chat services.
 
-Delivery is at least once: the same idempotency key goes with every attempt (a header of the webhook, the Message-ID of
-an e-mail), so that a receiver can drop what it has seen.
+A message carries what the run has made of the item (an analysis, a summary, a translation), else its text. With `to`
+it goes to a target that is stored under a name: it is put into the outbox with the end of this step, and sent from
+there, alone or together with others. Otherwise this step sends it itself, at least once and under the same key.
 """
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from email.headerregistry import Address
-from email.message import EmailMessage
-from hashlib import sha256
 from typing import Any, Literal
 
-import orjson
 from pydantic import Field
 
-from headwater.collectors.base import SECRET
 from headwater.errors import InputError
-from headwater.formats.html import collapse
-from headwater.pipeline.signature import HEADER, sign
-from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
-from headwater.pipeline.steps.mail import MailServer, Security, send_mail
-from headwater.pipeline.steps.notify import children as notifiers
-from headwater.pipeline.steps.prompt import check_template, fill, values_of
-from headwater.pipeline.steps.service import door_of, post, require_extra, reveal, reveal_if_set
+from headwater.formats.html import escape_text, sanitize_html, text_as_html
+from headwater.pipeline.steps.base import Outgoing, Step, StepConfig, StepContext, StepResult
+from headwater.pipeline.steps.reading import Made, made_in_run, values_of
+from headwater.services.filling import check_template, fill_all
+from headwater.services.letter import header_line
+from headwater.services.targets import Message, TargetFields, check_addresses, check_fields, send
 
 Target = Literal["outlet", "webhook", "email", "apprise"]
-_NEEDED: dict[Target, tuple[str, ...]] = {
-    "outlet": ("outlet",),
-    "webhook": ("url",),
-    "email": ("smtp_host", "sender", "recipients"),
-    "apprise": ("apprise_urls",),
-}
-_NOTIFICATION_BYTES = 5_000_000
+TITLE = "{{ title }}"
+BODY = "{{ result }}\n\n{{ item.url or '' }}"
 
 
-class PublishConfig(StepConfig):
+class PublishConfig(TargetFields, StepConfig):
     target: Target = Field(
         default="outlet",
         description="Where to: an outlet of ours, a webhook, e-mail, or chat services by apprise.",
     )
+    to: str | None = Field(
+        default=None, description="The name of a stored target, instead of a target that is described here."
+    )
     outlet: str = Field(default="default", description="The outlet's name.")
-    url: str | None = Field(default=None, description="The webhook's address.", json_schema_extra=SECRET)
-    secret: str | None = Field(
-        default=None, description="What the webhook's signature is made with.", json_schema_extra=SECRET
+    with_steps: bool = Field(
+        default=True, description="Send the outputs of the steps before to the webhook, too."
     )
-    headers: dict[str, str] = Field(
-        default_factory=dict, description="Headers to send to the webhook.", json_schema_extra=SECRET
-    )
-    with_steps: bool = Field(default=True, description="Send the outputs of the steps before, too.")
-    request_seconds: float = Field(default=30, gt=0, le=600, description="How long the webhook may take.")
-    smtp_host: str | None = Field(default=None, description="The mail server.")
-    smtp_port: int = Field(default=587, ge=1, le=65_535, description="The mail server's port.")
-    smtp_security: Security = Field(
-        default="starttls", description="How the connection is secured: starttls, tls or none."
-    )
-    smtp_user: str | None = Field(default=None, description="The user name at the mail server.")
-    smtp_password: str | None = Field(
-        default=None, description="The password at the mail server.", json_schema_extra=SECRET
-    )
-    sender: str | None = Field(default=None, description="Whom the e-mail is from.")
-    recipients: list[str] = Field(default_factory=list, description="Whom the e-mail is for.")
-    apprise_urls: list[str] = Field(
-        default_factory=list, description="The services, as apprise writes them.", json_schema_extra=SECRET
-    )
-    title: str = Field(
-        default="{{ item.title }}", description="The subject or title of the message; a template."
-    )
+    title: str = Field(default=TITLE, description="The subject or title of the message; a template.")
     body: str = Field(
-        default="{{ text[:2000] }}\n\n{{ item.url or '' }}", description="The message itself; a template."
+        default=BODY, description="The message itself; a template. `result` is what the run has made."
+    )
+    html: str | None = Field(
+        default=None,
+        description="The e-mail as HTML; a template, sanitised when it is filled. Unset: the body as HTML.",
     )
 
 
@@ -79,114 +52,72 @@ class PublishContent(Step):
     retries = 5
 
     def check(self, config: PublishConfig) -> None:
-        for key in _NEEDED[config.target]:
-            if not getattr(config, key):
-                raise InputError("target {target} needs the key {key}", target=config.target, key=key)
-        if config.target == "apprise":
-            require_extra("notify", "apprise", self.step_type)
-        for address in (config.sender, *config.recipients):
-            if address is not None and not _is_address(address):
-                raise InputError("{address} is no e-mail address", address=address)
+        if config.to is None and config.target != "outlet":
+            check_fields(config.target, config)
+        if config.to is None and config.target == "outlet" and not config.outlet:
+            raise InputError("target {target} needs the key {key}", target="outlet", key="outlet")
+        check_addresses(config)
         check_template("title", config.title)
         check_template("body", config.body)
+        if config.html is not None:
+            check_template("html", config.html)
 
     async def run(self, context: StepContext, config: PublishConfig) -> StepResult:
-        ways: dict[Target, Callable[[StepContext, PublishConfig], Awaitable[dict[str, Any]]]] = {
-            "outlet": _to_outlet,
-            "webhook": _to_webhook,
-            "email": _to_email,
-            "apprise": _to_apprise,
+        output: dict[str, Any] = {
+            "target": config.to or config.target,
+            "idempotency_key": context.idempotency_key,
+            "published_at": time.time(),
         }
-        output = await ways[config.target](context, config)
-        return StepResult(
-            {"target": config.target, "idempotency_key": context.idempotency_key, "published_at": time.time()}
-            | output,
-            outlet=self.outlet_of(config),
-        )
+        if config.to is not None:
+            outgoing = Outgoing(config.to, await make_message(context, config))
+            return StepResult(output, messages=(outgoing,))
+        if config.target == "outlet":  # the item is in the outlet with the result itself
+            return StepResult({**output, "outlet": config.outlet}, outlet=config.outlet)
+        message = Message("", "")
+        if config.target != "webhook":
+            message = await make_message(context, config)
+        payload: dict[str, Any] = {"content_item": context.content_item}
+        if config.with_steps:
+            payload["previous_steps"] = context.previous_steps
+        sent = await send(context, config.target, config, message, context.idempotency_key, payload=payload)
+        return StepResult(output | sent)
+
+    async def preview(self, context: StepContext, config: PublishConfig) -> StepResult:
+        """The message as it would be sent."""
+        message = await make_message(context, config)
+        shown = {"title": message.title, "text": message.text, "html": sanitize_html(_html_of(message))}
+        return StepResult({"target": config.to or config.target, "message": shown})
 
     def outlet_of(self, config: PublishConfig) -> str | None:
-        return config.outlet if config.target == "outlet" else None
+        return config.outlet if config.to is None and config.target == "outlet" else None
+
+    def target_of(self, config: PublishConfig) -> str | None:
+        return config.to
 
 
-async def _to_outlet(context: StepContext, config: PublishConfig) -> dict[str, Any]:
-    """Nothing is left to do: the item is in the outlet with the result itself."""
-    return {"outlet": config.outlet}
+async def make_message(context: StepContext, config: PublishConfig) -> Message:
+    """Title, text and HTML; the title on one line, for a line break in a header begins another header."""
+    templates = {"title": config.title, "body": config.body}
+    if config.html is not None:
+        templates["html"] = config.html
+    made = made_in_run(context)
+    filled = await fill_all(templates, values_of(context))
+    title, html = header_line(filled["title"]), filled.get("html")
+    if html is None and config.body == BODY:
+        html = _page_of(context, title, made)
+    item = {key: value for key, value in context.content_item.items() if key not in ("summary", "content")}
+    return Message(title, filled["body"].strip(), html, {"kind": "item", "item": item})
 
 
-async def _to_webhook(context: StepContext, config: PublishConfig) -> dict[str, Any]:
-    payload: dict[str, Any] = {
-        "idempotency_key": context.idempotency_key,
-        "content_item": context.content_item,
-    }
-    if config.with_steps:
-        payload["previous_steps"] = context.previous_steps
-    body = orjson.dumps(payload)
-    own_headers = {name: reveal(context, value) for name, value in config.headers.items()}
-    headers = dict(own_headers)
-    headers["Idempotency-Key"] = context.idempotency_key
-    if config.secret is not None:
-        headers[HEADER] = sign(reveal(context, config.secret), body, int(time.time()))
-    response = await post(
-        context,
-        reveal(context, config.url or ""),
-        body,
-        content_type="application/json",
-        headers=headers,
-        seconds=config.request_seconds,
-        max_bytes=1_000_000,
-        is_secret=True,
-        hidden=own_headers.values(),
-    )
-    return {"status": response.status}
+def _page_of(context: StepContext, title: str, made: Made) -> str:
+    """The usual e-mail about an item: its title, what was made of it, and where it comes from."""
+    item = context.content_item
+    heading = escape_text(title)
+    if str(item.get("url") or "").startswith(("http://", "https://")):
+        heading = f'<a href="{escape_text(item["url"]).replace(chr(34), "%22")}">{heading}</a>'
+    source = escape_text(str(item.get("source_name") or ""))
+    return f"<h2>{heading}</h2>\n{made.html}\n<p><small>{source}</small></p>"
 
 
-async def _to_email(context: StepContext, config: PublishConfig) -> dict[str, Any]:
-    title, text = _message(context, config)
-    message = EmailMessage()
-    message["Subject"] = title
-    message["From"] = config.sender
-    message["To"] = ", ".join(config.recipients)
-    name = sha256(context.idempotency_key.encode()).hexdigest()[:32]
-    message["Message-ID"] = f"<{name}@headwater.invalid>"
-    message.set_content(text)
-    server = MailServer(
-        host=config.smtp_host or "",
-        port=config.smtp_port,
-        security=config.smtp_security,
-        user=reveal_if_set(context, config.smtp_user),
-        password=reveal_if_set(context, config.smtp_password),
-    )
-    await asyncio.to_thread(send_mail, server, message, door_of(context).guard)
-    return {"recipients": len(config.recipients), "message_id": message["Message-ID"]}
-
-
-async def _to_apprise(context: StepContext, config: PublishConfig) -> dict[str, Any]:
-    title, text = _message(context, config)
-    async with door_of(context).open_to_child(max_bytes=_NOTIFICATION_BYTES) as proxy:
-        try:
-            return await notifiers.call(
-                {
-                    "urls": [reveal(context, url) for url in config.apprise_urls],
-                    "title": title,
-                    "body": text,
-                    "environment": proxy.environment(),
-                    "proxy_port": proxy.port,
-                }
-            )
-        except StepError:
-            if proxy.refusal is not None:
-                raise StepError(proxy.refusal.template, **proxy.refusal.values) from None
-            raise
-
-
-def _message(context: StepContext, config: PublishConfig) -> tuple[str, str]:
-    """Title and text; the title on one line, for a line break in a header begins another header."""
-    values = values_of(context)
-    return collapse(fill("title", config.title, values))[:500], fill("body", config.body, values)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        return bool(Address(addr_spec=text).domain)
-    except (ValueError, IndexError):
-        return False
+def _html_of(message: Message) -> str:
+    return text_as_html(message.text) if message.html is None else message.html

@@ -4,19 +4,31 @@ The item itself is never changed by a step: what a step found out is in its outp
 text asks here, where the order of preference is written down once.
 """
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from headwater.formats.html import plain_text
+from headwater.formats.html import text_as_html
+from headwater.markup import paragraphs_of
 from headwater.pipeline.steps.base import StepContext
+from headwater.services.saying import data_as_text
+
+TOLD_KINDS = frozenset({"analysis", "summary", "translation"})  # what messages carry
+TOLD_CHARACTERS = 2_000  # of an item's text, in a message that has nothing better
 
 
 def text_of(context: StepContext) -> str:
-    """The fullest text there is: a transcript, else the article's own page, else what the source delivered."""
+    """The fullest text there is: a transcript, else the article's own page, else what the source delivered.
+
+    What this run has made comes before what an earlier one has.
+    """
     for step_type in ("transcribe_content", "enrich_content"):
         text = context.output_of(step_type).get("text")
         if text:
             return str(text)
+    for key in ("transcript", "full_text"):
+        if text := text_of_result(context.content_item, key):
+            return text
     return text_of_item(context.content_item)
 
 
@@ -24,8 +36,15 @@ def text_of_item(item: dict[str, Any]) -> str:
     """The text of an item as its source delivered it."""
     for name in ("content", "summary", "title"):
         if item.get(name):
-            return plain_text(str(item[name]))
+            return paragraphs_of(str(item[name]))
     return ""
+
+
+def text_of_result(item: dict[str, Any], key: str) -> str:
+    """The text of one of an item's results; empty when there is none."""
+    result = (item.get("results") or {}).get(key) or {}
+    body = result.get("body") or ""
+    return paragraphs_of(body) if result.get("format") == "html" else str(body)
 
 
 def language_of(context: StepContext) -> str | None:
@@ -66,3 +85,61 @@ def time_of(value: Any) -> float | None:
     except ValueError:
         return None
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a message says of an item: its title, and what the run has made of it, or else its text."""
+
+    title: str
+    text: str
+    html: str
+
+
+def made_in_run(context: StepContext) -> Made:
+    """The newest analysis, summary or translation of this run; without one, the beginning of the item's text."""
+    item = context.content_item
+    title = str(item.get("title") or item.get("url") or "")
+    digest = context.output_of("summarize_feed")
+    if digest.get("text") and "count" in digest:
+        text = str(digest["text"])
+        return Made(
+            str(digest["title"]), text, text if digest.get("format") == "html" else text_as_html(text)
+        )
+    made = [
+        each
+        for each in (item.get("results") or {}).values()
+        if each["kind"] in TOLD_KINDS and each["run_id"] == context.run_id and context.run_id is not None
+    ]
+    if not made:
+        text = text_of(context)
+        text = text if len(text) <= TOLD_CHARACTERS else text[:TOLD_CHARACTERS].rstrip() + "…"
+        return Made(title, text, text_as_html(text))
+    newest = max(made, key=lambda each: each["step_index"])
+    data = newest["data"] if isinstance(newest["data"], dict) else {}
+    if newest["kind"] == "translation" and data.get("title"):
+        title = str(data["title"])
+    if newest["body"] is None:
+        text = data_as_text(newest["data"])
+        return Made(title, text, text_as_html(text))
+    if newest["format"] == "html":
+        return Made(title, paragraphs_of(newest["body"]), newest["body"])
+    return Made(title, newest["body"], text_as_html(newest["body"]))
+
+
+def values_of(context: StepContext, *, max_characters: int | None = None) -> dict[str, Any]:
+    """The blanks of every template: the context's three parts, the item as `item`, and its best `text`.
+
+    `title`, `result`: what a message says, for instance the translated title and the translation.
+    """
+    made = made_in_run(context)
+    return {
+        "content_item": context.content_item,
+        "item": context.content_item,
+        "results": context.content_item.get("results") or {},
+        "previous_steps": context.previous_steps,
+        "runtime_config": context.runtime_config,
+        "text": text_of(context)[:max_characters],
+        "title": made.title,
+        "result": made.text,
+    }

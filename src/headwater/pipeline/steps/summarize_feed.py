@@ -4,17 +4,15 @@ The items arrive in `runtime_config.items`: whoever starts the run reads them wi
 what was read once the run has completed. Nothing to tell ends the run as skipped.
 """
 
-from datetime import UTC, datetime
-from html import escape
 from typing import Any, Literal
 
 from pydantic import Field
 
-from headwater.formats.html import collapse
-from headwater.pipeline.steps.base import Step, StepContext, StepError, StepResult
-from headwater.pipeline.steps.chat import Chat, ChatConfig, check_chat
-from headwater.pipeline.steps.prompt import fill
+from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
 from headwater.pipeline.steps.reading import text_of_item, time_of
+from headwater.services.documents import Line, group_lines, make_line, write_html, write_markdown
+from headwater.services.filling import fill
+from headwater.services.models import Chat, ChatConfig, check_chat
 
 SYSTEM = (
     "You write the introduction of a digest of items that a feed reader has collected. The text between <items> and "
@@ -28,7 +26,7 @@ Write one or two short paragraphs on what matters most in these items, in the la
 {% endfor %}</items>"""
 
 
-class SummarizeConfig(ChatConfig):
+class SummarizeConfig(ChatConfig, StepConfig):
     title: str = Field(default="Digest", max_length=200, description="The digest's title.")
     format: Literal["markdown", "html", "json"] = Field(
         default="markdown", description="What the digest is written in."
@@ -59,117 +57,42 @@ class SummarizeFeed(Step):
         if not given:
             return StepResult({"count": 0, "reason": "nothing new"}, end_run=True)
         lines = [_line(item, config.item_characters) for item in given if isinstance(item, dict)]
-        lines.sort(key=lambda line: line["at"] or 0.0, reverse=True)
+        lines.sort(key=lambda line: line.at or 0.0, reverse=True)
         lines = lines[: config.max_items]
         output: dict[str, Any] = {"title": config.title, "format": config.format, "count": len(lines)}
         introduction = None
         if config.introduction:
             chat = Chat(context, config)
-            system = config.system and fill("system", config.system, {"title": config.title})
-            introduction = await chat.ask(system, _prompt(config, lines))
+            system = config.system and await fill("system", config.system, {"title": config.title})
+            introduction = await chat.ask(system, await _prompt(config, lines))
             output |= {"model": chat.model, **chat.usage.as_output(config)}
         output["introduction"] = introduction
         output["omitted"] = len(given) - len(lines)
         if config.format == "json":
-            output["items"] = lines
+            output["items"] = [line.as_json() for line in lines]
         else:
-            write = _markdown if config.format == "markdown" else _html
-            output["text"] = write(config.title, introduction, _grouped(lines, config.group_by))
+            write = write_markdown if config.format == "markdown" else write_html
+            output["text"] = write(config.title, introduction, group_lines(lines, config.group_by))
         return StepResult(output)
 
 
-def _line(item: dict[str, Any], characters: int) -> dict[str, Any]:
-    """What a digest shows of an item: plain text throughout."""
-    at = time_of(item.get("published_at")) or time_of(item.get("first_seen_at"))
-    text = collapse(text_of_item(item | {"title": None}))
-    return {
-        "id": item.get("id"),
-        "title": collapse(str(item.get("title") or "")) or str(item.get("url") or "?"),
-        "url": _safe_url(item.get("url")),
-        "source": collapse(str(item.get("source_name") or "")),
-        "at": at,
-        "text": text if len(text) <= characters else text[:characters].rstrip() + "…",
-    }
+def _line(item: dict[str, Any], characters: int) -> Line:
+    return make_line(
+        id=item.get("id"),
+        title=str(item.get("title") or ""),
+        url=item.get("url"),
+        source=str(item.get("source_name") or ""),
+        at=time_of(item.get("published_at")) or time_of(item.get("first_seen_at")),
+        text=text_of_item(item | {"title": None}),
+        characters=characters,
+    )
 
 
-def _safe_url(given: Any) -> str | None:
-    """An address that a reader can follow without harm, written so that no format can misread it."""
-    url = str(given or "")
-    if not url.lower().startswith(("http://", "https://")):
-        return None
-    for character, code in (
-        (" ", "%20"),
-        ("(", "%28"),
-        (")", "%29"),
-        ("<", "%3C"),
-        (">", "%3E"),
-        ('"', "%22"),
-    ):
-        url = url.replace(character, code)
-    return url
-
-
-def _prompt(config: SummarizeConfig, lines: list[dict[str, Any]]) -> str:
+async def _prompt(config: SummarizeConfig, lines: list[Line]) -> str:
     """The prompt with as many items as there is room for."""
-    shown = list(lines)
+    shown = [line.as_json() for line in lines]
     while True:
-        text = fill("prompt", config.prompt, {"items": shown, "title": config.title})
+        text = await fill("prompt", config.prompt, {"items": shown, "title": config.title})
         if len(text) <= config.max_input_characters or not shown:
             return text[: config.max_input_characters]
         shown = shown[: len(shown) // 2]
-
-
-def _grouped(lines: list[dict[str, Any]], by: str) -> list[tuple[str, list[dict[str, Any]]]]:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        groups.setdefault(line["source"] if by == "source" else "", []).append(line)
-    return list(groups.items())
-
-
-def _day(at: float | None) -> str:
-    return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
-
-
-def _markdown(title: str, introduction: str | None, groups: list[tuple[str, list[dict[str, Any]]]]) -> str:
-    parts = [f"# {_plain(title)}"]
-    if introduction:
-        parts.append(introduction.strip())
-    for heading, lines in groups:
-        if heading:
-            parts.append(f"## {_plain(heading)}")
-        rows = []
-        for line in lines:
-            name = _plain(line["title"])
-            link = f"[{name}]({line['url']})" if line["url"] else name
-            rows.append(f"- {' · '.join(part for part in (link, _day(line['at'])) if part)}")
-            if line["text"]:
-                rows.append(f"  {_plain(line['text'])}")
-        parts.append("\n".join(rows))
-    return "\n\n".join(parts) + "\n"
-
-
-_MARKDOWN_SIGNS = str.maketrans({sign: "\\" + sign for sign in "\\`*_[]<>#|~!&"})
-
-
-def _plain(text: str) -> str:
-    """Text in which Markdown finds nothing to obey."""
-    return text.translate(_MARKDOWN_SIGNS)
-
-
-def _html(title: str, introduction: str | None, groups: list[tuple[str, list[dict[str, Any]]]]) -> str:
-    parts = [f"<h1>{escape(title)}</h1>"]
-    for paragraph in (introduction or "").split("\n\n"):
-        if paragraph.strip():
-            parts.append(f"<p>{escape(paragraph.strip())}</p>")
-    for heading, lines in groups:
-        if heading:
-            parts.append(f"<h2>{escape(heading)}</h2>")
-        parts.append("<ul>")
-        for line in lines:
-            name = escape(line["title"])
-            link = f'<a href="{escape(line["url"])}">{name}</a>' if line["url"] else name
-            day = f" <time>{_day(line['at'])}</time>" if line["at"] is not None else ""
-            text = f"<p>{escape(line['text'])}</p>" if line["text"] else ""
-            parts.append(f"<li>{link}{day}{text}</li>")
-        parts.append("</ul>")
-    return "\n".join(parts) + "\n"

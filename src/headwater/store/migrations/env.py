@@ -1,4 +1,4 @@
-"""Alembic's entry: runs migrations on the connection handed over by `store.migrate`, in its transaction."""
+"""Alembic's entry: runs migrations on the connection handed over by `store.core.migrate`, in its transaction."""
 
 from alembic import context
 

@@ -1,22 +1,21 @@
-"""`/api/collector/status`: how every source is doing, and the collector as a whole."""
+"""`/api/collector`: how every source is doing, and the collector as a whole."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-import orjson
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from headwater.collect.surroundings import read_intervals
-from headwater.collectors.types import alias_of
-from headwater.model import Json
-from headwater.store.fleet import Fleet, FleetSource, fleet_sources, read_fleet
+from headwater.collect.context import read_intervals
+from headwater.store.reports.fleet import Fleet, fleet_sources, read_fleet
+from headwater.store.reports.statistics import read_scheduler_statistics
+from headwater.views.shape import Json
+from headwater.views.sources import CollectorSourceView, collector_source_json
+from headwater.views.statistics import SchedulerStatisticsView, scheduler_statistics_json
 from headwater.web.api.auth import needs
-from headwater.web.api.paging import Cursor, decode_cursor, split_page
+from headwater.web.api.paging import Cursor, Next, decode_number, split_page
 from headwater.web.api.problems import problem_responses
-from headwater.web.api.times import Time
 from headwater.web.context import InContext
 from headwater.web.etags import NOT_MODIFIED, IfNoneMatch, answer_tagged
-from headwater.wording import iso
 
 router = APIRouter(prefix="/collector", tags=["collector"])
 
@@ -24,47 +23,8 @@ SOURCES_AT_ONCE = 1_000
 MOST_AT_ONCE = 10_000
 
 
-class SourceState(BaseModel):
-    """How one source is doing."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "id": 1,
-                "name": "Hacker News",
-                "type": "hackernews",
-                "interval_minutes": 60,
-                "last_fetched_at": "2026-02-25T10:30:00.000Z",
-                "next_fetch_at": "2026-02-25T11:30:00.000Z",
-                "fetch_count": 142,
-                "fetch_error_count": 0,
-                "last_error": None,
-                "status": "ok",
-            }
-        }
-    )
-
-    id: int
-    name: str
-    type: str = Field(description="The type's one-word name where it has one.")
-    interval_minutes: int | float = Field(description="The source's own fixed interval, else its type's.")
-    last_fetched_at: Time | None = Field(description="When it was last visited; null: never.")
-    next_fetch_at: Time | None = Field(
-        description=(
-            "When its next visit is planned; null: never visited, so first in line. Under the policy `interval` "
-            "this is `last_fetched_at` plus `interval_minutes`, unless the publisher or failures put it off."
-        )
-    )
-    fetch_count: int = Field(description="All visits so far.")
-    fetch_error_count: int = Field(description="Those of them that failed.")
-    last_error: str | None = Field(description="What went wrong at the last visit; null: nothing.")
-    status: str = Field(
-        description="ok, needs_attention, paused, error, retired; off: switched off by its owner."
-    )
-
-
 class CollectorStats(BaseModel):
-    """The collector as a whole. Some numbers have two names, for those who know them by either."""
+    """The collector as a whole. Some numbers have two names, because the documents name them twice."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         json_schema_extra={
@@ -83,8 +43,8 @@ class CollectorStats(BaseModel):
 
     total_sources: int = Field(description="All sources.")
     active_sources: int = Field(description="Those that are visited as planned.")
-    paused_sources: int = Field(description="The others: switched off, or paused by failures.")
-    paused_by_error: int = Field(description="Those paused by failures, or gone for good.")
+    paused_sources: int = Field(description="The others: paused, gone, or failing for long.")
+    paused_by_error: int = Field(description="Those that fail for long, or are gone.")
     fetches_24h: int = Field(description="Visits of the last 24 hours.")
     errors_24h: int = Field(description="Those of them that failed.")
     raw_items_24h: int = Field(description="Items that these visits found new; the same as `items_24h`.")
@@ -92,9 +52,9 @@ class CollectorStats(BaseModel):
 
 
 class CollectorStatus(BaseModel):
-    sources: list[SourceState]
+    sources: list[CollectorSourceView]
     stats: CollectorStats
-    next: str | None = Field(description="The cursor of the next page of sources; null: there are no more.")
+    next: Next
 
 
 @router.get(
@@ -112,49 +72,34 @@ async def status(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Every source with its last and next visit, and the numbers of the last 24 hours."""
-    place = decode_cursor(cursor, int)
-    found = await context.store.read(fleet_sources, after=place[0] if place else None, limit=limit)
+    found = await context.store.read(fleet_sources, after=decode_number(cursor), limit=limit)
     page, following = split_page(found, limit, lambda source: (source.id,))
     intervals = await read_intervals(context.store, context.settings)
     fleet = await context.store.read(read_fleet, context.clock())
-    answer = {
-        "sources": [_state(source, intervals.get(source.type, 0.0)) for source in page],
-        "stats": _stats(fleet).model_dump(),
-        "next": following,
-    }
-    return answer_tagged(request, orjson.dumps(answer))
+    shown = [collector_source_json(source, intervals.get(source.type, 0.0)) for source in page]
+    return answer_tagged(request, {"sources": shown, "stats": _stats(fleet), "next": following})
 
 
-def interval_minutes(config: Json, type_minutes: float) -> int | float:
-    """The fixed interval of a source with this config; a whole number where it is one."""
-    minutes = float(config.get("fetch_interval_minutes") or type_minutes)
-    return int(minutes) if minutes.is_integer() else minutes
+@router.get(
+    "/statistics",
+    response_model=SchedulerStatisticsView,
+    dependencies=[needs("read")],
+    responses=problem_responses(),
+    summary="Statistics",
+)
+async def statistics(context: InContext) -> Json:
+    """How often sources publish, how many visits found something new, what is due and what is in back-off."""
+    return scheduler_statistics_json(await context.store.read(read_scheduler_statistics, context.clock()))
 
 
-def _state(source: FleetSource, type_minutes: float) -> dict[str, Any]:
-    """A `SourceState`, as JSON has it: there are thousands in one answer, and they come from our own rows."""
+def _stats(fleet: Fleet) -> dict[str, int]:
     return {
-        "id": source.id,
-        "name": source.name,
-        "type": alias_of(source.type),
-        "interval_minutes": interval_minutes(source.config, type_minutes),
-        "last_fetched_at": iso(source.last_fetched_at),
-        "next_fetch_at": iso(source.next_fetch_at),
-        "fetch_count": source.fetch_count,
-        "fetch_error_count": source.fetch_error_count,
-        "last_error": source.last_error,
-        "status": source.status if source.schedule_enabled else "off",
+        "total_sources": fleet.total_sources,
+        "active_sources": fleet.active_sources,
+        "paused_sources": fleet.total_sources - fleet.active_sources,
+        "paused_by_error": fleet.paused_by_error,
+        "fetches_24h": fleet.fetches_24h,
+        "errors_24h": fleet.errors_24h,
+        "raw_items_24h": fleet.items_24h,
+        "items_24h": fleet.items_24h,
     }
-
-
-def _stats(fleet: Fleet) -> CollectorStats:
-    return CollectorStats(
-        total_sources=fleet.total_sources,
-        active_sources=fleet.active_sources,
-        paused_sources=fleet.total_sources - fleet.active_sources,
-        paused_by_error=fleet.paused_by_error,
-        fetches_24h=fleet.fetches_24h,
-        errors_24h=fleet.errors_24h,
-        raw_items_24h=fleet.items_24h,
-        items_24h=fleet.items_24h,
-    )

@@ -1,22 +1,36 @@
 """`/api/items…`: what sources have yielded, searched and read, with what it said before."""
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from headwater.collectors.types import find_type
-from headwater.store.bulk import storable
-from headwater.store.items import StoredItem, get_item, list_versions
-from headwater.store.listing import newest_items, read_items
-from headwater.store.search import index_new_items
-from headwater.store.selection import Selection
+from headwater.model import ListedItem
+from headwater.store.core.bulk import storable
+from headwater.store.reading.items import get_item, list_versions
+from headwater.store.reading.listing import best_items, newest_items, read_items, with_traits
+from headwater.store.reading.results import result_history
+from headwater.store.reading.search import index_new_items
+from headwater.store.reading.selection import Selection
+from headwater.views.items import (
+    ItemView,
+    ListedItemView,
+    VersionView,
+    item_json,
+    listed_item_json,
+    version_json,
+)
+from headwater.views.results import ReplacedResultView, ResultView, replaced_result_json, results_json
 from headwater.web.api.auth import needs
-from headwater.web.api.paging import Cursor, Limit, decode_cursor, split_page
+from headwater.web.api.paging import Cursor, Limit, Next, decode_cursor, split_page
 from headwater.web.api.problems import problem_responses
-from headwater.web.api.times import Since, Time, Until, seconds_of
+from headwater.web.api.times import Since, Until, seconds_of
 from headwater.web.context import InContext
 from headwater.web.etags import NOT_MODIFIED, IfNoneMatch, answer_tagged
+
+INDEXED_AT_ONCE = 100  # new items that a search waits for; the rest is indexed beside it
 
 router = APIRouter(prefix="/items", tags=["items"])
 
@@ -27,117 +41,28 @@ SourceIds = Annotated[
 ]
 Texts = list[Annotated[str, Field(max_length=2_000)]]
 
-_EXAMPLE: dict[str, Any] = {
-    "id": 1,
-    "source_id": 1,
-    "source_name": "Example",
-    "url": "https://example.org/1",
-    "title": "A title",
-    "item_at": "2026-02-25T10:12:00.000Z",
-    "first_seen_at": "2026-02-25T10:30:00.000Z",
-    "version": 1,
-}
-
-
-class ListedItem(BaseModel):
-    """An item in a list, without its body."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"example": _EXAMPLE})
-
-    id: int
-    source_id: int
-    source_name: str
-    url: str | None
-    title: str
-    item_at: Time = Field(description="When it was published, else first seen: what lists are sorted by.")
-    first_seen_at: Time = Field(description="When a visit found it.")
-    version: int = Field(description="Counts its changes; 1: as it was found.")
-
-
-class ItemEntry(BaseModel):
-    """An item as a whole. HTML in it is as its publisher wrote it: sanitise it before you show it."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "id": 1,
-                "source_id": 1,
-                "source_name": "Example",
-                "external_id": "https://example.org/1",
-                "url": "https://example.org/1",
-                "title": "A title",
-                "author": "Somebody",
-                "summary": "<p>In short</p>",
-                "content": "<p>At length</p>",
-                "published_at": "2026-02-25T10:12:00.000Z",
-                "updated_at": None,
-                "first_seen_at": "2026-02-25T10:30:00.000Z",
-                "date_invented": False,
-                "version": 1,
-                "status": "NEW",
-                "extra": {"categories": ["news"]},
-            }
-        }
-    )
-
-    id: int
-    source_id: int
-    source_name: str
-    external_id: str = Field(description="Its id at its source.")
-    url: str | None
-    title: str
-    author: str | None
-    summary: str | None
-    content: str | None
-    published_at: Time | None
-    updated_at: Time | None
-    first_seen_at: Time
-    date_invented: bool = Field(
-        description="Its date was missing or impossible, so first seen stands for it."
-    )
-    version: int
-    status: str = Field(description="NEW, or ANALYZED once a pipeline has completed.")
-    extra: dict[str, Any] = Field(description="image_url, comments_url, categories, enclosures, score, …")
-
 
 class ItemPage(BaseModel):
-    items: list[ListedItem]
-    next: str | None = Field(description="The cursor of the next page; null: there are no more.")
+    items: list[ListedItemView]
+    next: Next
 
 
 class FullItemPage(BaseModel):
-    items: list[ItemEntry]
-    next: str | None = Field(description="The cursor of the next page; null: there are no more.")
+    items: list[ItemView]
+    next: Next
 
 
-class VersionEntry(BaseModel):
-    """What an item said until it was changed."""
+class ItemResults(BaseModel):
+    """What pipelines have made of an item, now and before."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "version": 1,
-                "title": "A titel",
-                "summary": None,
-                "content": "<p>At length</p>",
-                "updated_at": None,
-                "replaced_at": "2026-02-25T12:00:00.000Z",
-            }
-        }
-    )
-
-    version: int
-    title: str
-    summary: str | None
-    content: str | None
-    updated_at: Time | None
-    replaced_at: Time
+    results: dict[str, ResultView]
+    replaced: list[ReplacedResultView] = Field(description="What newer results have replaced, newest first.")
 
 
 class Versions(BaseModel):
     """What an item said at first, then, …; what it says now is not among them."""
 
-    versions: list[VersionEntry]
+    versions: list[VersionView]
 
 
 @router.get(
@@ -165,6 +90,19 @@ async def list_(
     outlet: Annotated[
         str | None, Query(max_length=63, description="What pipelines have published to this outlet.")
     ] = None,
+    has: Annotated[
+        Texts,
+        Query(max_length=20, description="With this result, as summary or translation:zh; may be repeated."),
+    ] = [],  # noqa: B006
+    tag: Annotated[
+        Texts, Query(max_length=100, description="With this tag of a pipeline; may be repeated.")
+    ] = [],  # noqa: B006
+    min_score: Annotated[
+        float | None, Query(allow_inf_nan=False, description="Scored this high or higher by a pipeline.")
+    ] = None,
+    sort: Annotated[
+        Literal["newest", "score"], Query(description="By time, or by score: only items that have one.")
+    ] = "newest",
     since: Since = None,
     until: Until = None,
     full: Annotated[bool, Query(description="With their bodies and all the rest.")] = False,
@@ -180,34 +118,32 @@ async def list_(
         until=seconds_of(until),
         status=storable(status),
         outlet=storable(outlet),
+        has=tuple(storable(each) or "" for each in has),
+        tags=tuple(tag),
+        min_score=min_score,
     )
     store = context.store
     if selection.search:
-        await store.write(index_new_items, context.clock())
-    found = await store.read(newest_items, selection, after=decode_cursor(cursor, float, int), limit=limit)
-    page, following = split_page(found, limit, lambda item: (item.item_at, item.id))
+        await index_new_items(store, context.clock(), INDEXED_AT_ONCE)
+    place = decode_cursor(cursor, float, int)
+    if sort == "score":
+        best = await store.read(best_items, selection, after=place, limit=limit)
+        chosen, following = split_page(best, limit, lambda each: (each.score, each.item.id))
+        page: Sequence[ListedItem] = [each.item for each in chosen]
+    else:
+        found = await store.read(newest_items, selection, after=place, limit=limit)
+        page, following = split_page(found, limit, lambda item: (item.item_at, item.id))
     if full:
         whole = await store.read(read_items, [item.id for item in page])
-        return answer_tagged(request, FullItemPage(items=[entry(item) for item in whole], next=following))
-    listed = [
-        ListedItem(
-            id=item.id,
-            source_id=item.source_id,
-            source_name=item.source_name,
-            url=item.url,
-            title=item.title,
-            item_at=item.item_at,
-            first_seen_at=item.first_seen_at,
-            version=item.version,
-        )
-        for item in page
-    ]
-    return answer_tagged(request, ItemPage(items=listed, next=following))
+        shown = [item_json(item) for item in whole]
+    else:
+        shown = [listed_item_json(item) for item in await store.read(with_traits, page)]
+    return answer_tagged(request, {"items": shown, "next": following})
 
 
 @router.get(
     "/{item_id}",
-    response_model=ItemEntry,
+    response_model=ItemView,
     dependencies=[needs("read")],
     responses={**problem_responses(404), **NOT_MODIFIED},
     summary="One item",
@@ -216,7 +152,27 @@ async def one(
     request: Request, context: InContext, item_id: ItemId, if_none_match: IfNoneMatch = None
 ) -> Response:
     """An item as a whole, as its publisher wrote it."""
-    return answer_tagged(request, entry(await context.store.read(get_item, item_id)))
+    return answer_tagged(request, item_json(await context.store.read(get_item, item_id)))
+
+
+@router.get(
+    "/{item_id}/results",
+    response_model=ItemResults,
+    dependencies=[needs("read")],
+    responses={**problem_responses(404), **NOT_MODIFIED},
+    summary="What pipelines made of it",
+)
+async def results(
+    request: Request, context: InContext, item_id: ItemId, if_none_match: IfNoneMatch = None
+) -> Response:
+    """The results of an item, and those that newer ones have replaced."""
+    item = await context.store.read(get_item, item_id)
+    replaced = await context.store.read(result_history, item_id)
+    shown = {
+        "results": results_json(item.results),
+        "replaced": [replaced_result_json(each) for each in replaced],
+    }
+    return answer_tagged(request, shown)
 
 
 @router.get(
@@ -232,36 +188,4 @@ async def versions(
     """The earlier versions of an item, oldest first."""
     await context.store.read(get_item, item_id)
     found = await context.store.read(list_versions, item_id)
-    shown = [
-        VersionEntry(
-            version=each.version,
-            title=each.title,
-            summary=each.summary,
-            content=each.content,
-            updated_at=each.updated_at,
-            replaced_at=each.replaced_at,
-        )
-        for each in found
-    ]
-    return answer_tagged(request, Versions(versions=shown))
-
-
-def entry(item: StoredItem) -> ItemEntry:
-    return ItemEntry(
-        id=item.id,
-        source_id=item.source_id,
-        source_name=item.source_name,
-        external_id=item.external_id,
-        url=item.url,
-        title=item.title,
-        author=item.author,
-        summary=item.summary,
-        content=item.content,
-        published_at=item.published_at,
-        updated_at=item.updated_at,
-        first_seen_at=item.first_seen_at,
-        date_invented=item.date_invented,
-        version=item.version,
-        status=item.status,
-        extra=item.extra,
-    )
+    return answer_tagged(request, {"versions": [version_json(each) for each in found]})

@@ -1,55 +1,22 @@
 """`/api/keys…`: who may use the API."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from headwater.store.keys import ApiKey, add_key, list_keys, revoke_key
-from headwater.web.api.auth import Scope, needs
+from headwater.store.people.keys import SCOPES, Scope, add_key, list_keys, revoke_key
+from headwater.views.keys import KeyView, NewKeyView, key_json, new_key_json
+from headwater.views.shape import Json
+from headwater.web.api.auth import needs
 from headwater.web.api.problems import problem_responses
-from headwater.web.api.times import Time
 from headwater.web.context import InContext
 
 router = APIRouter(prefix="/keys", tags=["keys"])
 
-_EXAMPLE: dict[str, Any] = {
-    "id": 1,
-    "name": "monitoring",
-    "prefix": "hw_3fG8aQ",
-    "scopes": ["read"],
-    "created_at": "2026-01-01T00:00:00.000Z",
-    "last_used_at": "2026-02-25T10:30:00.000Z",
-    "revoked_at": None,
-}
-
-
-class KeyEntry(BaseModel):
-    """What is known of a key. The key itself is known to its holder alone."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"example": _EXAMPLE})
-
-    id: int
-    name: str
-    prefix: str = Field(description="How it begins.")
-    scopes: list[Scope]
-    created_at: Time
-    last_used_at: Time | None = Field(description="To the minute; null: never.")
-    revoked_at: Time | None = Field(description="Since when it is worthless; null: it is not.")
-
-
-class MadeKey(KeyEntry):
-    """A new key. This answer is the only place where it ever stands."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_extra={"example": {**_EXAMPLE, "last_used_at": None, "key": "hw_…"}}
-    )
-
-    key: str
-
 
 class Keys(BaseModel):
-    keys: list[KeyEntry]
+    keys: list[KeyView]
 
 
 class NewKey(BaseModel):
@@ -58,41 +25,40 @@ class NewKey(BaseModel):
     )
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    scopes: list[Scope] = Field(default=["read"], min_length=1, max_length=3)
+    scopes: list[Scope] = Field(default=["read"], min_length=1, max_length=len(SCOPES))
 
 
-@router.get("", dependencies=[needs("admin")], responses=problem_responses(), summary="List keys")
-async def list_(context: InContext) -> Keys:
+@router.get(
+    "", response_model=Keys, dependencies=[needs("admin")], responses=problem_responses(), summary="List keys"
+)
+async def list_(context: InContext) -> Json:
     """All keys, revoked ones too."""
-    return Keys(keys=[KeyEntry(**_values(key)) for key in await context.store.read(list_keys)])
+    return {"keys": [key_json(key) for key in await context.store.read(list_keys)]}
 
 
 @router.post(
-    "", status_code=201, dependencies=[needs("admin")], responses=problem_responses(400), summary="Make a key"
+    "",
+    status_code=201,
+    response_model=NewKeyView,
+    dependencies=[needs("admin")],
+    responses=problem_responses(400),
+    summary="Make a key",
 )
-async def make(context: InContext, new: NewKey) -> MadeKey:
-    """Make a key. It is told this once."""
+async def make(context: InContext, new: NewKey) -> Json:
+    """Make a key. It is shown this once."""
     key, secret = await context.store.write(add_key, name=new.name, scopes=new.scopes, now=context.clock())
-    return MadeKey(**_values(key), key=secret)
+    return new_key_json(key, secret)
 
 
 @router.delete(
-    "/{key_id}", dependencies=[needs("admin")], responses=problem_responses(404), summary="Revoke a key"
+    "/{key_id}",
+    response_model=KeyView,
+    dependencies=[needs("admin")],
+    responses=problem_responses(404),
+    summary="Revoke a key",
 )
 async def revoke(
     context: InContext, key_id: Annotated[int, Path(ge=1, le=2**63 - 1, description="The key's number.")]
-) -> KeyEntry:
-    """Make a key worthless, at once and for ever. Again is no error."""
-    return KeyEntry(**_values(await context.store.write(revoke_key, key_id, context.clock())))
-
-
-def _values(key: ApiKey) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "prefix": key.prefix,
-        "scopes": list(key.scopes),
-        "created_at": key.created_at,
-        "last_used_at": key.last_used_at,
-        "revoked_at": key.revoked_at,
-    }
+) -> Json:
+    """Make a key invalid, at once and for ever. Repeating it is no error."""
+    return key_json(await context.store.write(revoke_key, key_id, context.clock()))

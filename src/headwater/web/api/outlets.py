@@ -2,34 +2,64 @@
 
 from typing import Annotated, Any, ClassVar
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from headwater.collectors.types import find_type
-from headwater.outlets import FORMATS, path_of
-from headwater.store.bulk import storable
-from headwater.store.keys import ApiKey
-from headwater.store.outlets import (
+from headwater.publish.outlets import Contents, check_outlet, make_drafts, read_contents, shown_entries
+from headwater.services.filling import LONGEST_TEMPLATE
+from headwater.store.core.bulk import storable
+from headwater.store.core.versions import check_outlet_version, version_of
+from headwater.store.people.keys import ApiKey
+from headwater.store.reading.listing import refuse_unknown_folders
+from headwater.store.reading.outlets import (
     MOST_ITEMS,
+    ORIGINAL,
+    Edition,
     Outlet,
     add_outlet,
     change_outlet,
+    check_content,
+    edition_of,
     get_outlet,
     list_outlets,
     remove_outlet,
 )
-from headwater.store.selection import Selection
+from headwater.store.reading.selection import Selection
+from headwater.threads import showing
+from headwater.views.outlets import OutletView, outlet_json
+from headwater.views.shape import Json
 from headwater.web.api.auth import needs
 from headwater.web.api.problems import problem_responses
-from headwater.web.api.times import Time, seconds_of
+from headwater.web.api.times import seconds_of
 from headwater.web.context import InContext
+from headwater.web.etags import (
+    NOT_MODIFIED,
+    IfMatch,
+    IfNoneMatch,
+    answer_tagged,
+    expected_version,
+)
 
 router = APIRouter(prefix="/outlets", tags=["outlets"])
 
 OutletName = Annotated[str, Path(pattern="^[a-z0-9-]{1,63}$", description="The outlet's name.")]
 ShortText = Annotated[str, Field(max_length=2_000)]
-SHOWN_TOKEN = "***"  # noqa: S105 - what stands for one
+PREVIEWED = 5  # entries
+
+
+_TEMPLATE = "A Jinja template over item, text and results; what it makes is sanitised."
+BodyTemplate = Annotated[str, Field(max_length=LONGEST_TEMPLATE)]
+Content = Annotated[
+    list[Annotated[str, Field(max_length=100)]],
+    Field(
+        min_length=1,
+        max_length=20,
+        description="What to publish of an item, the first that there is: original, full_text, summary,"
+        " translation:zh, transcript, analysis, template. Without original, items that have none are left out.",
+    ),
+]
 
 
 class Shown(BaseModel):
@@ -47,70 +77,17 @@ class Shown(BaseModel):
     until: AwareDatetime | None = Field(default=None, description="Older than this.")
     status: Annotated[str, Field(max_length=20)] | None = Field(default=None, description="NEW or ANALYZED.")
     by_pipelines: bool = Field(default=False, description="Only what pipelines publish to it.")
-
-
-class ShownTold(BaseModel):
-    """Which items an outlet shows."""
-
-    source_ids: list[int]
-    folders: list[str]
-    types: list[str]
-    search: str | None
-    since: Time | None
-    until: Time | None
-    status: str | None
-    by_pipelines: bool
-
-
-class OutletEntry(BaseModel):
-    """A feed that Headwater publishes."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "name": "news",
-                "title": "News",
-                "description": None,
-                "item_limit": 50,
-                "hub_url": None,
-                "private": False,
-                "token": None,
-                "shows": {
-                    "source_ids": [],
-                    "folders": ["News"],
-                    "types": [],
-                    "search": None,
-                    "since": None,
-                    "until": None,
-                    "status": None,
-                    "by_pipelines": False,
-                },
-                "paths": {
-                    "rss": "/outlets/news.xml",
-                    "atom": "/outlets/news.atom",
-                    "json": "/outlets/news.json",
-                },
-                "created_at": "2026-01-01T00:00:00.000Z",
-                "updated_at": "2026-01-01T00:00:00.000Z",
-            }
-        }
+    has: list[ShortText] = Field(
+        default=[], max_length=20, description="With one of these results: summary, translation:zh, …"
     )
-
-    name: str
-    title: str
-    description: str | None
-    item_limit: int
-    hub_url: str | None
-    private: bool = Field(description="Its address must carry the token, as ?token=…")
-    token: str | None = Field(description="Starred out unless the key has the scope admin.")
-    shows: ShownTold
-    paths: dict[str, str] = Field(description="Where it is served, by format.")
-    created_at: Time
-    updated_at: Time
+    tags: list[ShortText] = Field(default=[], max_length=100, description="With one of these tags.")
+    min_score: float | None = Field(
+        default=None, allow_inf_nan=False, description="Scored this high or higher."
+    )
 
 
 class Outlets(BaseModel):
-    outlets: list[OutletEntry]
+    outlets: list[OutletView]
 
 
 class NewOutlet(BaseModel):
@@ -126,6 +103,14 @@ class NewOutlet(BaseModel):
     hub_url: ShortText | None = Field(default=None, description="A WebSub hub to name in it.")
     private: bool = Field(default=False, description="Make a token that its address must carry.")
     shows: Shown = Shown()
+    content: Content = ["original"]
+    template: BodyTemplate | None = Field(default=None, description=_TEMPLATE)
+    own_media: bool = Field(
+        default=False, description="Let readers fetch archived images and files from here."
+    )
+    digest: Annotated[str, Field(max_length=63)] | None = Field(
+        default=None, description="Publish the issues of this digest instead of items."
+    )
 
 
 class OutletChanges(BaseModel):
@@ -140,18 +125,27 @@ class OutletChanges(BaseModel):
     item_limit: int | None = Field(default=None, ge=1, le=MOST_ITEMS)
     hub_url: ShortText | None = None
     shows: Shown | None = None
+    content: Content | None = None
+    template: BodyTemplate | None = Field(default=None, description=_TEMPLATE)
+    own_media: bool | None = None
 
 
-@router.get("", responses=problem_responses(), summary="List outlets")
-async def list_(context: InContext, key: Annotated[ApiKey, needs("read")]) -> Outlets:
+@router.get("", response_model=Outlets, responses=problem_responses(), summary="List outlets")
+async def list_(context: InContext, key: Annotated[ApiKey, needs("read")]) -> Json:
     """All outlets, by name."""
-    return Outlets(outlets=[_entry(outlet, key) for outlet in await context.store.read(list_outlets)])
+    return {"outlets": [_shown(outlet, key) for outlet in await context.store.read(list_outlets)]}
 
 
-@router.post("", status_code=201, responses=problem_responses(400, 404, 409), summary="Add an outlet")
+@router.post(
+    "",
+    status_code=201,
+    response_model=OutletView,
+    responses=problem_responses(400, 404, 409),
+    summary="Add an outlet",
+)
 async def add(
     context: InContext, response: Response, key: Annotated[ApiKey, needs("admin")], new: NewOutlet
-) -> OutletEntry:
+) -> Json:
     """Publish a selection of items as a feed."""
     outlet = Outlet(
         new.name,
@@ -160,24 +154,99 @@ async def add(
         new.description,
         new.item_limit,
         storable(new.hub_url) or None,
+        content=tuple(new.content),
+        template=new.template,
+        own_media=new.own_media,
+        digest=storable(new.digest),
     )
+    await context.store.read(refuse_unknown_folders, outlet.selection.folders)
+    check_outlet(outlet)
     added = await context.store.write(add_outlet, outlet, context.clock(), private=new.private)
     response.headers["Location"] = f"/api/outlets/{added.name}"
-    return _entry(added, key)
+    return _shown(added, key)
 
 
-@router.get("/{name}", responses=problem_responses(404), summary="One outlet")
-async def one(context: InContext, key: Annotated[ApiKey, needs("read")], name: OutletName) -> OutletEntry:
+class PreviewedEntry(BaseModel):
+    """An entry as the outlet would publish it."""
+
+    id: str | None
+    title: str | None
+    link: str | None
+    summary: str | None = Field(description="Sanitised.")
+    content: str | None = Field(description="Sanitised.")
+
+
+class Preview(BaseModel):
+    entries: list[PreviewedEntry]
+
+
+@router.post(
+    "/preview", dependencies=[needs("admin")], responses=problem_responses(400, 404), summary="Preview"
+)
+async def preview(context: InContext, new: NewOutlet) -> Preview:
+    """What an outlet would publish, the first few entries. Nothing is stored."""
+    outlet = Outlet(
+        new.name,
+        new.title or new.name,
+        _selection(new.shows, storable(new.name) or ""),
+        item_limit=min(new.item_limit, PREVIEWED),
+        content=tuple(new.content),
+        template=new.template,
+    )
+    check_outlet(outlet)
+    edition, contents = await context.store.read(_preview, outlet)
+    entries = await showing.run(lambda: shown_entries(outlet, make_drafts(edition, contents)))
+    return Preview(
+        entries=[
+            PreviewedEntry(
+                id=entry.id, title=entry.title, link=entry.link, summary=entry.summary, content=entry.content
+            )
+            for entry in entries
+        ]
+    )
+
+
+def _preview(connection: Connection, outlet: Outlet) -> tuple[Edition, Contents]:
+    check_content(connection, outlet)
+    edition = edition_of(connection, outlet)
+    return edition, read_contents(connection, edition)
+
+
+@router.get(
+    "/{name}",
+    response_model=OutletView,
+    responses={**problem_responses(404), **NOT_MODIFIED},
+    summary="One outlet",
+)
+async def one(
+    request: Request,
+    context: InContext,
+    key: Annotated[ApiKey, needs("read")],
+    name: OutletName,
+    if_none_match: IfNoneMatch = None,
+) -> Response:
     """An outlet and what it shows."""
-    return _entry(await context.store.read(get_outlet, name), key)
+    outlet = await context.store.read(get_outlet, name)
+    return answer_tagged(request, _shown(outlet, key), version_of(outlet))
 
 
-@router.patch("/{name}", responses=problem_responses(400, 404), summary="Change an outlet")
+@router.patch(
+    "/{name}",
+    response_model=OutletView,
+    responses=problem_responses(400, 404, 412),
+    summary="Change an outlet",
+)
 async def change(
-    context: InContext, key: Annotated[ApiKey, needs("admin")], name: OutletName, changes: OutletChanges
-) -> OutletEntry:
+    request: Request,
+    context: InContext,
+    key: Annotated[ApiKey, needs("admin")],
+    name: OutletName,
+    changes: OutletChanges,
+    if_match: IfMatch = None,
+) -> Response:
     """Change what is given. Its address stays the same."""
-    return _entry(await context.store.write(_change, name, changes, context.clock()), key)
+    outlet = await context.store.write(_change, name, changes, expected_version(if_match), context.clock())
+    return answer_tagged(request, _shown(outlet, key), version_of(outlet))
 
 
 @router.delete(
@@ -192,18 +261,27 @@ async def remove(context: InContext, name: OutletName) -> None:
     await context.store.write(remove_outlet, name)
 
 
-def _change(connection: Connection, name: str, changes: OutletChanges, now: float) -> Outlet:
+def _change(
+    connection: Connection, name: str, changes: OutletChanges, version: str | None, now: float
+) -> Outlet:
+    check_outlet_version(connection, name, version)
     values: dict[str, Any] = {}
     for field in changes.model_fields_set:
         value = getattr(changes, field)
         if field == "shows":
             if value is not None:
                 values["selection"] = _selection(value, name)
-        elif value is not None or field in ("description", "hub_url"):
+                before = get_outlet(connection, name).selection.folders  # which may be empty by now
+                refuse_unknown_folders(connection, set(values["selection"].folders) - set(before))
+        elif field == "content":
+            values[field] = tuple(value or (ORIGINAL,))
+        elif value is not None or field in ("description", "hub_url", "template"):
             values[field] = (storable(value) or None) if isinstance(value, str) else value
     if values.get("title", "") is None:
         values["title"] = name
-    return change_outlet(connection, name, now, **values)
+    changed = change_outlet(connection, name, now, **values)
+    check_outlet(changed)
+    return changed
 
 
 def _selection(shows: Shown, name: str) -> Selection:
@@ -216,30 +294,11 @@ def _selection(shows: Shown, name: str) -> Selection:
         until=seconds_of(shows.until),
         status=storable(shows.status),
         outlet=name if shows.by_pipelines else None,
+        has=tuple(storable(each) or "" for each in shows.has),
+        tags=tuple(shows.tags),
+        min_score=shows.min_score,
     )
 
 
-def _entry(outlet: Outlet, key: ApiKey) -> OutletEntry:
-    selection = outlet.selection
-    return OutletEntry(
-        name=outlet.name,
-        title=outlet.title,
-        description=outlet.description,
-        item_limit=outlet.item_limit,
-        hub_url=outlet.hub_url,
-        private=outlet.token is not None,
-        token=SHOWN_TOKEN if outlet.token and not key.allows("admin") else outlet.token,
-        shows=ShownTold(
-            source_ids=list(selection.source_ids),
-            folders=list(selection.folders),
-            types=list(selection.types),
-            search=selection.search,
-            since=selection.since,
-            until=selection.until,
-            status=selection.status,
-            by_pipelines=selection.outlet is not None,
-        ),
-        paths={format: f"/outlets/{path_of(outlet.name, format)}" for format in FORMATS},
-        created_at=outlet.created_at,
-        updated_at=outlet.updated_at,
-    )
+def _shown(outlet: Outlet, key: ApiKey) -> Json:
+    return outlet_json(outlet, with_token=key.allows("admin"))

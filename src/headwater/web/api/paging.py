@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 import orjson
-from fastapi import Query
+from fastapi import Query, Request, Response
+from pydantic import Field
 
 from headwater.errors import InputError
+from headwater.web.etags import answer_tagged
 
 T = TypeVar("T")
 
@@ -26,6 +28,7 @@ Cursor = Annotated[
         description="Where to go on: `next` of the page before. Left out, the list begins at its beginning.",
     ),
 ]
+Next = Annotated[str | None, Field(description="The cursor of the next page; null: there are no more.")]
 MOST_AT_ONCE = 1_000
 Limit = Annotated[int, Query(ge=1, le=MOST_AT_ONCE, description="How many on a page.")]
 
@@ -66,3 +69,22 @@ def split_page(
         return found, None
     page = found[:limit]
     return page, encode_cursor(*place(page[-1]))
+
+
+def answer_page(
+    request: Request,
+    name: str,
+    found: Sequence[T],
+    limit: int,
+    place: Callable[[T], tuple[float, ...]],
+    show: Callable[[T], dict[str, Any]],
+) -> Response:
+    """One page of what was found with one more than `limit`: a list under `name`, and the cursor of the next page."""
+    page, following = split_page(found, limit, place)
+    return answer_tagged(request, {name: [show(each) for each in page], "next": following})
+
+
+def decode_number(text: str | None) -> int | None:
+    """The number that the cursor of a list sorted by number means."""
+    place = decode_cursor(text, int)
+    return place[0] if place else None

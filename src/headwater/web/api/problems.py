@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from headwater.collectors.mistakes import describe_mistake
 from headwater.errors import (
+    ChangedError,
     ConflictError,
     HeadwaterError,
     InputError,
@@ -40,7 +42,7 @@ class Problem(BaseModel):
                 "type": "about:blank",
                 "title": "Not Found",
                 "status": 404,
-                "detail": "there is no source 7; `headwater source list` shows them all",
+                "detail": "there is no source 7",
                 "instance": "/api/feeds/7/refresh",
             }
         }
@@ -105,13 +107,13 @@ def answer_with_problems(app: FastAPI, safe_headers: Mapping[str, str], show: Sh
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        errors = [
-            {"where": ".".join(map(str, each["loc"])), "problem": str(each["msg"])} for each in error.errors()
-        ]
-        first = errors[0] if errors else {"where": "", "problem": ""}
-        detail = Text("{where} is wrong: {problem}", **first)
+        found = [(".".join(map(str, each["loc"])), describe_mistake(each)) for each in error.errors()]
+        where, problem = found[0] if found else ("", Text(""))
+        detail = Text("{where} is wrong: {problem}", where=where, problem=problem)
         if not _is_api(request):
             return await show(request, 422, detail)
+        language = preferred_language(request.headers.get("accept-language", ""))
+        errors = [{"where": where, "problem": problem.render(language)} for where, problem in found]
         return _problem(request, 422, detail, errors=errors)
 
     @app.exception_handler(HeadwaterError)
@@ -146,6 +148,8 @@ def status_of(error: HeadwaterError) -> int:
             return 404
         case ConflictError():
             return 409
+        case ChangedError():
+            return 412
         case InputError():
             return 400
         case VisitError():

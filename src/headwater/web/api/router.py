@@ -3,18 +3,28 @@
 from fastapi import APIRouter
 
 from headwater.web.api import (
+    account,
+    alerts,
+    bookmarks,
     collector,
     cursors,
+    digests,
+    entries,
     feeds,
+    folders,
+    gallery,
     items,
     keys,
     outlets,
     raw_items,
     runs,
+    sessions,
     settings,
     sources,
     subscriptions,
+    targets,
     templates,
+    users,
 )
 from headwater.web.api.problems import API_ROOT
 
@@ -22,5 +32,20 @@ router = APIRouter(prefix=API_ROOT)
 # The words that stand where a source's number may stand come first.
 for subject in (collector, feeds, subscriptions, sources, items, raw_items, templates, runs, cursors):
     router.include_router(subject.router)
-for subject in (outlets, settings, keys):
+for subject in (
+    gallery,
+    outlets,
+    digests,
+    targets,
+    alerts,
+    settings,
+    keys,
+    sessions,
+    account,
+    users,
+    entries,
+    bookmarks,
+):
     router.include_router(subject.router)
+for more in (entries.tags_router, folders.subscriptions_router, folders.folders_router):
+    router.include_router(more)

@@ -1,123 +1,72 @@
 """`/api/sources…`: what is collected from, one by one and many at once; its plans and visits."""
 
-from typing import Annotated, Any, ClassVar
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Connection
 
-from headwater.collect.adding import add_unvisited, add_what_is_there, read_new_source
-from headwater.collect.editing import Edit, SourceAction, act_on_source, act_on_sources, edit_source
-from headwater.collect.surroundings import make_fetcher, read_intervals, read_surroundings
-from headwater.collectors.base import shown_config
-from headwater.collectors.types import config_model_of, find_type
+from headwater.collect.context import read_intervals, read_planner, read_visit_context
+from headwater.collectors.types import find_type
+from headwater.errors import InputError
+from headwater.fetch.client import make_fetcher
 from headwater.language import preferred_language
 from headwater.model import Source
-from headwater.schedule.explain import explain_next
-from headwater.store.bulk import storable
-from headwater.store.catalog import SourceFilter, State, last_visits, sources_page
-from headwater.store.keys import ApiKey
-from headwater.store.sources import get_source_or_removed
+from headwater.sources.adding import add_unvisited, add_what_is_there, read_new_source
+from headwater.sources.editing import (
+    INTERVAL,
+    Acted,
+    Edit,
+    SourceAction,
+    act_on_source,
+    act_on_sources,
+    edit_checked,
+    edit_source,
+    edit_sources,
+)
+from headwater.store.collecting.push import read_subscription
+from headwater.store.collecting.sources import get_source_or_removed
+from headwater.store.core.bulk import storable
+from headwater.store.core.versions import version_of
+from headwater.store.people.keys import ApiKey
+from headwater.store.pipelines.attaching import templates_for
+from headwater.store.reports.catalog import SourceFilter, State, last_visits, matching_ids, sources_page
+from headwater.store.reports.statistics import read_source_statistics
+from headwater.views.shape import Json
+from headwater.views.sources import (
+    PlanView,
+    PublicSourceView,
+    SourceView,
+    WholeSourceView,
+    plan_json,
+    public_source_json,
+    source_json,
+    whole_source_json,
+)
+from headwater.views.templates import SourcePipelineView, source_pipeline_json
+from headwater.views.visits import VisitView, visit_json
 from headwater.web.api.auth import needs, require, welcomes
-from headwater.web.api.collector import interval_minutes
 from headwater.web.api.feeds import Queued, SourceId
 from headwater.web.api.json import JsonObject
-from headwater.web.api.paging import Cursor, Limit, decode_cursor, split_page
+from headwater.web.api.paging import Cursor, Limit, Next, answer_page, decode_number, split_page
 from headwater.web.api.problems import problem_responses, status_of
-from headwater.web.api.times import Time
 from headwater.web.context import Context, InContext
-from headwater.web.etags import NOT_MODIFIED, IfNoneMatch, answer_tagged
+from headwater.web.etags import NOT_MODIFIED, IfMatch, IfNoneMatch, answer_tagged, expected_version
+from headwater.web.masking import for_holder, found_openly
 
 router = APIRouter(prefix="/sources", tags=["sources"])
 
 MOST_IN_BULK = 1_000
 LONGEST_TEXT = 2_000
+ATTENTION_DESCRIPTION = "True: only a person can help: credentials are refused, or it has moved."
 
 ShortText = Annotated[str, Field(max_length=LONGEST_TEXT)]
-_EXAMPLE: dict[str, Any] = {
-    "id": 1,
-    "name": "Example",
-    "type": "rss.feed",
-    "url": "https://example.org/feed.xml",
-    "folder": "News",
-    "title": "Example",
-    "site_url": "https://example.org/",
-}
-
-
-class PublicSource(BaseModel):
-    """What a source is: all that is told without a key."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"example": _EXAMPLE})
-
-    id: int
-    name: str
-    type: str = Field(description="The type's two-part name.")
-    url: str
-    folder: str | None
-    title: str | None = Field(description="What it calls itself.")
-    site_url: str | None = Field(description="The page it belongs to.")
-
-
-class SourceEntry(PublicSource):
-    """A source with all that is known of it."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_extra={
-            "example": {
-                **_EXAMPLE,
-                "description": None,
-                "language": "en",
-                "icon_url": None,
-                "config": {"user": "me", "password": "***"},
-                "policy": None,
-                "pipeline_template_id": None,
-                "is_active": True,
-                "schedule_enabled": True,
-                "is_deleted": False,
-                "status": "ok",
-                "fetch_interval_minutes": 240,
-                "next_fetch_at": "2026-02-25T11:30:00.000Z",
-                "last_fetched_at": "2026-02-25T10:30:00.000Z",
-                "last_entry_at": "2026-02-25T10:12:00.000Z",
-                "created_at": "2026-01-01T00:00:00.000Z",
-                "fetch_count": 142,
-                "hit_count": 31,
-                "fetch_error_count": 2,
-                "consecutive_failures": 0,
-                "last_error": None,
-                "last_error_kind": None,
-            }
-        }
-    )
-
-    description: str | None
-    language: str | None
-    icon_url: str | None
-    config: dict[str, Any] = Field(description="Its config; secrets are starred out.")
-    policy: str | None = Field(description="Its own policy; null: the one of all.")
-    pipeline_template_id: int | None = Field(description="The template that its new items start; null: none.")
-    is_active: bool = Field(description="False: failing for long or gone, so it is only probed now and then.")
-    schedule_enabled: bool = Field(description="False: switched off by its owner.")
-    is_deleted: bool = Field(description="True: taken out; it can be brought back.")
-    status: str = Field(description="ok, needs_attention, paused, error, retired.")
-    fetch_interval_minutes: int | float = Field(description="Its own fixed interval, else its type's.")
-    next_fetch_at: Time | None = Field(
-        description="When its next visit is planned; null: never visited, so first in line."
-    )
-    last_fetched_at: Time | None = Field(description="When it was last visited; null: never.")
-    last_entry_at: Time | None = Field(description="When its newest item was published.")
-    created_at: Time
-    fetch_count: int = Field(description="All visits so far.")
-    hit_count: int = Field(description="Those of them that found something new.")
-    fetch_error_count: int = Field(description="Those of them that failed.")
-    consecutive_failures: int = Field(description="How many visits failed since the last that did not.")
-    last_error: str | None = Field(description="What went wrong at the last visit; null: nothing.")
-    last_error_kind: str | None = Field(description="The same as one word.")
 
 
 class SourcePage(BaseModel):
-    sources: list[SourceEntry | PublicSource]
-    next: str | None = Field(description="The cursor of the next page; null: there are no more.")
+    sources: list[SourceView | PublicSourceView]
+    next: Next
 
 
 class NewSource(BaseModel):
@@ -135,7 +84,11 @@ class NewSource(BaseModel):
         default=None, description="Its type; null: by the address, and else a feed."
     )
     name: ShortText | None = Field(default=None, description="A name; null: its own title.")
-    folder: ShortText | None = None
+    folder: ShortText | None = Field(default=None, description="Made if there is none of this name.")
+    policy: ShortText | None = Field(default=None, description="Its own policy; null: the one of all.")
+    fetch_interval_minutes: Annotated[float, Field(ge=0.01, le=525_600)] | None = Field(
+        default=None, description="A fixed time between visits; null: the default."
+    )
     config: JsonObject = Field(default_factory=dict, description="What its type takes.")
     check: bool = Field(
         default=True,
@@ -146,32 +99,87 @@ class NewSource(BaseModel):
     )
 
 
-class SourceChanges(BaseModel):
-    """What to change; what is left out stays as it is. null clears a folder, a policy or a template."""
+class CommonChanges(BaseModel):
+    """What can be changed of many sources at once; what is left out stays as it is, and null clears it."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", json_schema_extra={"example": {"folder": "News", "fetch_interval_minutes": 30}}
+    )
+
+    folder: ShortText | None = Field(default=None, description="A folder that other sources are in.")
+    new_folder: bool = Field(default=False, description="Make the folder if there is none of this name.")
+    policy: ShortText | None = None
+    fetch_interval_minutes: Annotated[float, Field(ge=0.01, le=525_600)] | None = Field(
+        default=None, description="A fixed time between visits; null: back to the default."
+    )
+    pipeline_template_id: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
+
+    def read(self) -> Edit:
+        given = self.model_fields_set
+        return Edit(
+            folder=(self.folder or "") if "folder" in given else None,
+            new_folder=self.new_folder,
+            policy=(self.policy or "") if "policy" in given else None,
+            interval_minutes=(
+                (self.fetch_interval_minutes or 0) if "fetch_interval_minutes" in given else None
+            ),
+            template_id=(self.pipeline_template_id or 0) if "pipeline_template_id" in given else None,
+        )
+
+
+class SourceChanges(CommonChanges):
+    """What to change; what is left out stays as it is. null clears a folder, a policy, an interval or a template."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", json_schema_extra={"example": {"name": "Another name", "folder": None}}
     )
 
     name: ShortText | None = None
-    url: ShortText | None = None
-    folder: ShortText | None = None
-    policy: ShortText | None = None
-    pipeline_template_id: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
+    url: ShortText | None = Field(
+        default=None, description="Its new address, or that of a page that names its feed."
+    )
     config: JsonObject | None = Field(
         default=None, description="The whole config; a value shown as *** keeps the secret that is stored."
     )
+    check: bool = Field(
+        default=True,
+        description="Visit a new address first: if that fails, nothing is changed. Without, it is taken as it is.",
+    )
+
+    def read(self) -> Edit:
+        common = super().read()
+        return replace(common, name=self.name, url=self.url, config=self.config)
+
+
+class WantedSources(BaseModel):
+    """Sources by what they are; what is left out does not count."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", json_schema_extra={"example": {"folder": "News", "state": "failing"}}
+    )
+
+    search: Annotated[str, Field(max_length=500)] = ""
+    type: Annotated[str, Field(max_length=100)] = ""
+    folder: ShortText = ""
+    state: State | None = None
 
 
 class Bulk(BaseModel):
-    """One action on many sources."""
+    """One action on many sources: on those that are numbered, or on all that a filter finds."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid", json_schema_extra={"example": {"action": "pause", "source_ids": [1, 2, 3]}}
+        extra="forbid",
+        json_schema_extra={
+            "example": {"action": "edit", "filter": {"folder": "Old"}, "changes": {"folder": "News"}}
+        },
     )
 
-    action: SourceAction
-    source_ids: list[Annotated[int, Field(ge=1, le=2**63 - 1)]] = Field(min_length=1, max_length=MOST_IN_BULK)
+    action: SourceAction | Literal["edit"]
+    source_ids: list[Annotated[int, Field(ge=1, le=2**63 - 1)]] | None = Field(
+        default=None, min_length=1, max_length=MOST_IN_BULK
+    )
+    filter: WantedSources | None = Field(default=None, description="Instead of numbers.")
+    changes: CommonChanges | None = Field(default=None, description="For the action `edit`.")
 
 
 class BulkProblem(BaseModel):
@@ -191,7 +199,7 @@ class BulkReport(BaseModel):
                     {
                         "id": 3,
                         "status": 404,
-                        "detail": "there is no source 3; `headwater source list` shows them all",
+                        "detail": "there is no source 3",
                     }
                 ],
             }
@@ -202,69 +210,9 @@ class BulkReport(BaseModel):
     problems: list[BulkProblem]
 
 
-class PlanEntry(BaseModel):
-    """When a source is visited next, and why then."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "source_id": 1,
-                "next_fetch_at": "2026-02-25T11:30:00.000Z",
-                "why": "fixed interval of 4 h",
-                "reason": {"policy": "interval", "interval": 14400.0},
-            }
-        }
-    )
-
-    source_id: int
-    next_fetch_at: Time | None = Field(description="null: at once, or never; `why` says which.")
-    why: str = Field(description="The reason in a sentence, in the language asked for.")
-    reason: dict[str, Any] = Field(description="The same as numbers.")
-
-
-class VisitEntry(BaseModel):
-    """One visit, as it ended."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "number": 7,
-                "started_at": "2026-02-25T10:30:00.000Z",
-                "finished_at": "2026-02-25T10:30:00.412Z",
-                "outcome": "new",
-                "items_found": 20,
-                "items_new": 2,
-                "items_updated": 0,
-                "overflow": False,
-                "http_status": 200,
-                "requests": 1,
-                "bytes_received": 8123,
-                "error_kind": None,
-                "error_message": None,
-            }
-        }
-    )
-
-    number: int = Field(description="Counts this source's visits.")
-    started_at: Time
-    finished_at: Time
-    outcome: str = Field(description="new, unchanged, failed, skipped.")
-    items_found: int
-    items_new: int
-    items_updated: int
-    overflow: bool = Field(
-        description="Nothing of the last visit was left in it: items may have been missed."
-    )
-    http_status: int | None
-    requests: int
-    bytes_received: int
-    error_kind: str | None
-    error_message: str | None
-
-
 class VisitPage(BaseModel):
-    visits: list[VisitEntry]
-    next: str | None = Field(description="The cursor of the next page; null: there are no more.")
+    visits: list[VisitView]
+    next: Next
 
 
 @router.get(
@@ -284,55 +232,58 @@ async def list_(
     folder: Annotated[str, Query(max_length=LONGEST_TEXT, description="In this folder.")] = "",
     state: Annotated[
         State | None,
-        Query(description="ok, failing, paused by failures, switched off, due now, or removed."),
+        Query(description="In this state; needs_attention: refusing credentials; due: waiting for a visit."),
     ] = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Sources by number. Without a key, on this machine, they are told without their plans, configs and visits."""
-    place = decode_cursor(cursor, int)
-    wanted = SourceFilter(
-        storable(search.strip()) or "", find_type(type).name if type else "", storable(folder) or "", state
-    )
+    wanted = _read_filter(search, type, folder, state)
     found = await context.store.read(
-        sources_page, wanted, now=context.clock(), after=place[0] if place else None, limit=limit
+        sources_page, wanted, now=context.clock(), after=decode_number(cursor), limit=limit
     )
     page, following = split_page(found, limit, lambda source: (source.id,))
+    if key is None or not key.allows("admin"):
+        page = found_openly(page, wanted.search)
     if key is None:
-        return answer_tagged(request, SourcePage(sources=[public(each) for each in page], next=following))
-    intervals = await read_intervals(context.store, context.settings)
-    return answer_tagged(
-        request, SourcePage(sources=[entry(each, intervals) for each in page], next=following)
-    )
+        shown = [public_source_json(each) for each in page]
+    else:
+        intervals = await read_intervals(context.store, context.settings)
+        shown = [source_json(each, intervals) for each in page]
+    return answer_tagged(request, {"sources": shown, "next": following})
 
 
 @router.post(
     "",
     status_code=201,
+    response_model=WholeSourceView,
     dependencies=[needs("admin")],
     responses=problem_responses(400, 409),
     summary="Add a source",
 )
-async def add(context: InContext, response: Response, new: NewSource) -> SourceEntry:
+async def add(context: InContext, response: Response, new: NewSource) -> Json:
     """Add a source; a page is added as the first feed that it names. It is visited at once, or first in line."""
-    wanted = read_new_source(new.url, new.type, new.config, new.name or None, new.folder or None)
+    interval = {} if new.fetch_interval_minutes is None else {INTERVAL: new.fetch_interval_minutes}
+    wanted = read_new_source(
+        new.url, new.type, {**new.config, **interval}, new.name or None, new.folder or None, new.policy
+    )
     store, settings = context.store, context.settings
     if new.check:
         async with make_fetcher(settings) as fetcher:
-            added = await add_what_is_there(wanted, await read_surroundings(store, settings, fetcher))
+            added = await add_what_is_there(wanted, await read_visit_context(store, settings, fetcher))
     else:
         added = await store.write(add_unvisited, wanted, context.clock())
     response.headers["Location"] = f"/api/sources/{added.id}"
-    return await told(context, added)
+    return await _whole(context, added)
 
 
-@router.post("/bulk", responses=problem_responses(), summary="Act on many sources")
+@router.post("/bulk", responses=problem_responses(400, 404), summary="Act on many sources")
 async def bulk(
     request: Request, context: InContext, key: Annotated[ApiKey, needs("refresh")], wanted: Bulk
 ) -> BulkReport:
-    """Refresh, pause, resume, remove or restore up to 1,000 sources. All but `refresh` needs the scope admin."""
+    """Refresh, pause, resume, remove, restore or edit many sources. All but `refresh` needs the scope admin."""
     if wanted.action != "refresh":
         require(key, "admin")
-    acted = await context.store.write(act_on_sources, wanted.action, wanted.source_ids, context.clock())
+    acted = await context.store.write(_act_on_many, wanted, context.clock())
     language = preferred_language(request.headers.get("accept-language", ""))
     return BulkReport(
         done=list(acted.done),
@@ -343,40 +294,77 @@ async def bulk(
     )
 
 
+def _act_on_many(connection: Connection, wanted: Bulk, now: float) -> Acted:
+    if (wanted.source_ids is None) == (wanted.filter is None):
+        raise InputError("say which sources: either source_ids or a filter")
+    if (wanted.changes is None) == (wanted.action == "edit"):
+        raise InputError("the action edit takes changes, and no other does")
+    ids = wanted.source_ids
+    if ids is None:
+        chosen = wanted.filter or WantedSources()
+        ids = matching_ids(
+            connection, _read_filter(chosen.search, chosen.type, chosen.folder, chosen.state), now
+        )
+    if wanted.action == "edit":
+        return edit_sources(connection, ids, (wanted.changes or CommonChanges()).read(), now)
+    return act_on_sources(connection, wanted.action, ids, now)
+
+
+def _read_filter(search: str, type_name: str, folder: str, state: State | None) -> SourceFilter:
+    return SourceFilter(
+        storable(search.strip()) or "",
+        find_type(type_name).name if type_name else "",
+        storable(folder) or "",
+        state,
+    )
+
+
 @router.get(
     "/{source_id}",
-    response_model=SourceEntry,
-    dependencies=[needs("read")],
+    response_model=WholeSourceView,
     responses={**problem_responses(404), **NOT_MODIFIED},
     summary="One source",
 )
 async def one(
-    request: Request, context: InContext, source_id: SourceId, if_none_match: IfNoneMatch = None
+    request: Request,
+    context: InContext,
+    key: Annotated[ApiKey, needs("read")],
+    source_id: SourceId,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
     """A source, even one that was removed."""
-    return answer_tagged(
-        request, await told(context, await context.store.read(get_source_or_removed, source_id))
-    )
+    source = await context.store.read(get_source_or_removed, source_id)
+    shown = await _whole(context, for_holder(source, key.allows))
+    return answer_tagged(request, shown, version_of(source))
 
 
 @router.patch(
     "/{source_id}",
+    response_model=WholeSourceView,
     dependencies=[needs("admin")],
-    responses=problem_responses(400, 404, 409),
+    responses=problem_responses(400, 404, 409, 412),
     summary="Change a source",
 )
-async def change(context: InContext, source_id: SourceId, changes: SourceChanges) -> SourceEntry:
-    """Change what is given. It is checked as when a source is added, and takes effect at the next visit."""
-    given = changes.model_fields_set
-    edit = Edit(
-        name=changes.name,
-        url=changes.url,
-        folder=(changes.folder or "") if "folder" in given else None,
-        policy=(changes.policy or "") if "policy" in given else None,
-        template_id=(changes.pipeline_template_id or 0) if "pipeline_template_id" in given else None,
-        config=changes.config,
-    )
-    return await told(context, await context.store.write(edit_source, source_id, edit, context.clock()))
+async def change(
+    request: Request,
+    context: InContext,
+    source_id: SourceId,
+    changes: SourceChanges,
+    if_match: IfMatch = None,
+) -> Response:
+    """Change what is given, checked as when a source is added. A new address is visited now and again at once by the
+    collector; a change of interval or policy is in effect at once.
+    """
+    store, settings = context.store, context.settings
+    edit = replace(changes.read(), version=expected_version(if_match))
+    if edit.url is None or not changes.check:
+        planner = await read_planner(store, settings)
+        source = await store.write(edit_source, source_id, edit, context.clock(), planner)
+    else:
+        async with make_fetcher(settings) as fetcher:
+            visit_context = await read_visit_context(store, settings, fetcher)
+            source = await edit_checked(source_id, edit, visit_context)
+    return answer_tagged(request, await _whole(context, source), version_of(source))
 
 
 @router.delete(
@@ -393,35 +381,38 @@ async def remove(context: InContext, source_id: SourceId) -> None:
 
 @router.post(
     "/{source_id}/restore",
+    response_model=WholeSourceView,
     dependencies=[needs("admin")],
     responses=problem_responses(404, 409),
     summary="Bring back a source",
 )
-async def restore(context: InContext, source_id: SourceId) -> SourceEntry:
+async def restore(context: InContext, source_id: SourceId) -> Json:
     """Bring back a source that was removed. Again is no error."""
-    return await told(context, await _act(context, "restore", source_id))
+    return await _whole(context, await _act(context, "restore", source_id))
 
 
 @router.post(
     "/{source_id}/pause",
+    response_model=WholeSourceView,
     dependencies=[needs("admin")],
     responses=problem_responses(404),
-    summary="Switch off a source",
+    summary="Pause a source",
 )
-async def pause(context: InContext, source_id: SourceId) -> SourceEntry:
-    """No visits until it is switched on again. Again is no error."""
-    return await told(context, await _act(context, "pause", source_id))
+async def pause(context: InContext, source_id: SourceId) -> Json:
+    """No visits until it is resumed. Again is no error."""
+    return await _whole(context, await _act(context, "pause", source_id))
 
 
 @router.post(
     "/{source_id}/resume",
+    response_model=WholeSourceView,
     dependencies=[needs("admin")],
     responses=problem_responses(404),
-    summary="Switch on a source",
+    summary="Resume a source",
 )
-async def resume(context: InContext, source_id: SourceId) -> SourceEntry:
+async def resume(context: InContext, source_id: SourceId) -> Json:
     """Visits as planned again, at once if the time has passed. Again is no error."""
-    return await told(context, await _act(context, "resume", source_id))
+    return await _whole(context, await _act(context, "resume", source_id))
 
 
 @router.post(
@@ -438,18 +429,36 @@ async def refresh(context: InContext, source_id: SourceId) -> Queued:
 
 
 @router.get(
-    "/{source_id}/plan", dependencies=[needs("read")], responses=problem_responses(404), summary="Its plan"
+    "/{source_id}/plan",
+    response_model=PlanView,
+    dependencies=[needs("read")],
+    responses=problem_responses(404),
+    summary="Its plan",
 )
-async def plan(request: Request, context: InContext, source_id: SourceId) -> PlanEntry:
+async def plan(request: Request, context: InContext, source_id: SourceId) -> Json:
     """When the source is visited next and why then, in words and numbers."""
     source = await context.store.read(get_source_or_removed, source_id)
+    statistics = await context.store.read(read_source_statistics, source_id, context.clock())
     language = preferred_language(request.headers.get("accept-language", ""))
-    return PlanEntry(
-        source_id=source_id,
-        next_fetch_at=source.next_fetch_at if source.schedule_enabled and not source.is_deleted else None,
-        why=explain_next(source, language),
-        reason=dict(source.plan_reason),
-    )
+    return plan_json(source, statistics, language)
+
+
+class SourcePipelines(BaseModel):
+    pipelines: list[SourcePipelineView]
+
+
+@router.get(
+    "/{source_id}/pipelines",
+    response_model=SourcePipelines,
+    dependencies=[needs("read")],
+    responses=problem_responses(404),
+    summary="Its pipelines",
+)
+async def pipelines(context: InContext, source_id: SourceId) -> Json:
+    """The templates that run for its new items, in order. One attached to a tag runs for items with that tag only."""
+    source = await context.store.read(get_source_or_removed, source_id)
+    found = await context.store.read(templates_for, source)
+    return {"pipelines": [source_pipeline_json(each) for each in found]}
 
 
 @router.get(
@@ -468,73 +477,20 @@ async def visits(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The visits to a source that are on record, newest first."""
-    place = decode_cursor(cursor, int)
     await context.store.read(get_source_or_removed, source_id)
-    found = await context.store.read(last_visits, source_id, after=place[0] if place else None, limit=limit)
-    page, following = split_page(found, limit, lambda visit: (visit.lease_no,))
-    shown = [
-        VisitEntry(
-            number=visit.lease_no,
-            started_at=visit.started_at,
-            finished_at=visit.finished_at,
-            outcome=visit.status,
-            items_found=visit.items_found,
-            items_new=visit.items_new,
-            items_updated=visit.items_updated,
-            overflow=visit.overflow,
-            http_status=visit.http_status,
-            requests=visit.requests,
-            bytes_received=visit.bytes_received,
-            error_kind=visit.error_kind,
-            error_message=visit.error_message,
-        )
-        for visit in page
-    ]
-    return answer_tagged(request, VisitPage(visits=shown, next=following))
+    found = await context.store.read(last_visits, source_id, after=decode_number(cursor), limit=limit)
+    return answer_page(request, "visits", found, limit, lambda visit: (visit.lease_no,), visit_json)
 
 
 async def _act(context: Context, action: SourceAction, source_id: int) -> Source:
     return await context.store.write(act_on_source, action, source_id, context.clock())
 
 
-async def told(context: Context, source: Source) -> SourceEntry:
-    return entry(source, await read_intervals(context.store, context.settings))
-
-
-def public(source: Source) -> PublicSource:
-    return PublicSource(
-        id=source.id,
-        name=source.name,
-        type=source.type,
-        url=source.url,
-        folder=source.folder,
-        title=source.metadata.title,
-        site_url=source.metadata.site_url,
-    )
-
-
-def entry(source: Source, intervals: dict[str, float]) -> SourceEntry:
-    return SourceEntry(
-        **public(source).model_dump(),
-        description=source.metadata.description,
-        language=source.metadata.language,
-        icon_url=source.metadata.icon_url,
-        config=shown_config(source.config, config_model_of(source.type)),
-        policy=source.policy,
-        pipeline_template_id=source.pipeline_template_id,
-        is_active=source.is_active,
-        schedule_enabled=source.schedule_enabled,
-        is_deleted=source.is_deleted,
-        status=source.status,
-        fetch_interval_minutes=interval_minutes(source.config, intervals.get(source.type, 0.0)),
-        next_fetch_at=source.next_fetch_at,
-        last_fetched_at=source.last_fetched_at,
-        last_entry_at=source.last_entry_at,
-        created_at=source.created_at,
-        fetch_count=source.fetch_count,
-        hit_count=source.hit_count,
-        fetch_error_count=source.fetch_error_count,
-        consecutive_failures=source.consecutive_failures,
-        last_error=source.last_error,
-        last_error_kind=source.last_error_kind,
+async def _whole(context: Context, source: Source) -> Json:
+    store = context.store
+    return whole_source_json(
+        source,
+        await read_intervals(store, context.settings),
+        await store.read(read_subscription, source.id),
+        await store.read(read_source_statistics, source.id, context.clock()),
     )

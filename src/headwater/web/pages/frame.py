@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Annotated, Any
 from urllib.parse import quote, unquote, urlencode
 
@@ -17,28 +18,67 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import FormData
 
 from headwater import __version__
-from headwater.errors import Text
+from headwater.collectors.types import type_title
+from headwater.errors import InputError, Text
 from headwater.language import Language, preferred_language, translate
+from headwater.model import User
+from headwater.states import SourceState, find_state, next_visit_at, tell_state
+from headwater.store.people.users import only_user
 from headwater.web import chart
 from headwater.web.api.problems import Refusal
 from headwater.web.context import Context, InContext
-from headwater.web.pages.visitor import NOBODY, SESSION_COOKIE, Sessions, Visitor
-from headwater.wording import NOTHING, ago, duration, iso
+from headwater.web.icons import icon, letter_icon
+from headwater.web.pages.display import SWITCHES, YEAR_SECONDS, read_display, remember_display
+from headwater.web.pages.visitor import SESSION_COOKIE, Sessions, Visitor, is_surely_own
+from headwater.wording import NOTHING, ago, duration, iso, percent, size, tell_frequency, tell_run, tell_step
 
 LANGUAGE_COOKIE = "headwater_language"
 NOTICE_COOKIE = "headwater_notice"
 NOTICE_CHARACTERS = 500
-YEAR_SECONDS = 31_536_000
-# What the navigation shows, in order: path, text.
+STATE_CLASSES: dict[SourceState, str] = {
+    "on_time": "good",
+    "late": "late",
+    "failing": "bad",
+    "gone": "bad",
+}
+STATE_ICONS: dict[SourceState, str] = {
+    "pending": "dots",
+    "on_time": "check",
+    "late": "clock",
+    "failing": "x",
+    "paused": "pause",
+    "gone": "gone",
+    "removed": "trash",
+}
+RUN_LOOKS = {
+    "completed": ("good", "check"),
+    "failed": ("bad", "x"),
+    "skipped": ("", "filter"),
+    "running": ("now", "play"),
+    "pending": ("", "clock"),
+    "cancelled": ("", "gone"),
+}
+# What the navigation shows, in order: path, text, icon.
 PLACES = (
-    ("/", "Overview"),
-    ("/sources", "Sources"),
-    ("/items", "Items"),
-    ("/pipelines", "Pipelines"),
-    ("/runs", "Runs"),
-    ("/outlets", "Outlets"),
-    ("/settings", "Settings"),
+    ("/items", "Read", "read"),
+    ("/", "Overview", "overview"),
+    ("/sources", "Sources", "sources"),
+    ("/pipelines", "Pipelines", "pipelines"),
+    ("/runs", "Runs", "runs"),
+    ("/outlets", "Outlets", "outlets"),
+    ("/digests", "Digests", "mail"),
+    ("/alerts", "Alerts", "bell"),
 )
+
+
+READER_HOME = "/account"
+READER_PLACES: tuple[tuple[str, str, str], ...] = ()  # what it shows people who are not admins
+
+
+class Elsewhere(Exception):  # noqa: N818 - not an accident: the visitor's own page is another
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 class SignIn(Exception):  # noqa: N818 - not an accident: the visitor has to sign in first
@@ -56,22 +96,55 @@ class Page:
     sessions: Sessions
     visitor: Visitor
     language: Language
+    has_accounts: bool = False  # whether there is more than one user
+    has_password: bool = False  # whether the only user has a password
 
     def t(self, text: str, **values: object) -> str:
         translated = translate(text, self.language)
         return translated.format(**values) if values else translated
 
     def require(self, scope: str) -> None:
-        """Refuse a visitor whose key has not the scope."""
+        """Refuse a visitor whose key lacks the scope."""
         if not self.visitor.allows(scope):
-            raise Refusal(403, Text("your key has not the scope {scope}, which this needs", scope=scope))
+            raise Refusal(403, Text("your key lacks the scope {scope}, which this needs", scope=scope))
+
+    @property
+    def zone(self) -> tzinfo:
+        """The visitor's time zone."""
+        return read_display(self.request).zone
+
+    @property
+    def user(self) -> User:
+        """The user who looks at the page; only for pages that need one."""
+        if self.visitor.user is None:
+            raise Refusal(401, Text("sign in first"))
+        return self.visitor.user
+
+    @property
+    def places(self) -> tuple[tuple[str, str, str], ...]:
+        """What the navigation shows this visitor."""
+        return PLACES if self.visitor.is_admin else READER_PLACES
+
+    @property
+    def is_own(self) -> bool:
+        """Whether one of our pages, or the person at the address bar, asks: another site must not cause requests."""
+        return is_surely_own(self.request, self.context)
+
+    def stale_form(self, written: str | None = None) -> str:
+        """What is said when someone else has changed what a form shows."""
+        told = self.t(
+            "Someone else has changed this since you opened the page, so nothing was saved."
+            " The form shows what is stored now; make your change again."
+        )
+        return f"{told} {self.t('You wrote: {value}', value=written)}" if written else told
 
     async def show(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         response = HTMLResponse(await self.render(template, **values), status_code=status)
         if SESSION_COOKIE not in self.request.cookies:
-            await self.sessions.give(self.request, response, NOBODY, self.visitor.number)
+            self.sessions.give(self.request, response, self.visitor.token)
         if wanted := known_language(self.request.query_params.get("language")):
             response.set_cookie(LANGUAGE_COOKIE, wanted, samesite="lax", httponly=True, max_age=YEAR_SECONDS)
+        remember_display(self.request, response)
         if NOTICE_COOKIE in self.request.cookies:
             response.delete_cookie(NOTICE_COOKIE)
         response.headers["Cache-Control"] = "no-store"
@@ -84,17 +157,35 @@ class Page:
             {
                 "t": self.t,
                 "language": self.language,
-                "version": __version__,
-                "places": PLACES,
+                "headwater_version": __version__,
+                "places": self.places,
+                "has_accounts": self.has_accounts,
                 "path": self.request.url.path,
                 "visitor": self.visitor,
-                "form_token": await self.sessions.form_token(self.visitor),
+                "form_token": self.visitor.form_token,
                 "notice": self._notice(),
                 "nothing": NOTHING,
                 "now": now,
                 "ago": lambda at: ago(at, now, self.language),
                 "duration": lambda seconds: duration(seconds, self.language),
                 "iso": iso,
+                "next_visit_at": next_visit_at,
+                "state_of": find_state,
+                "tell_run": lambda run: tell_run(run.status, run.error_message, self.language),
+                "tell_step": lambda step: tell_step(step.status, step.error_message, self.language),
+                "tell_type": lambda name: type_title(name, self.language),
+                "size": size,
+                "percent": percent,
+                "number": "{:,}".format,
+                "tell_frequency": lambda name: tell_frequency(name, self.language),
+                "tell_state": lambda state: tell_state(state, self.language),
+                "state_class": STATE_CLASSES.get,
+                "state_icon": STATE_ICONS.get,
+                "run_look": lambda status: RUN_LOOKS.get(status, ("", "dots")),
+                "display": read_display(self.request),
+                "icon": icon,
+                "letter_icon": letter_icon,
+                "is_at": self.is_at,
                 "with_query": self.with_query,
                 "chart": chart,
                 **values,
@@ -103,12 +194,19 @@ class Page:
 
     def with_query(self, **changes: object) -> str:
         """The address of this page with some of its query changed; None takes one out."""
-        query = dict(self.request.query_params)
+        query = {name: value for name, value in self.request.query_params.items() if name not in SWITCHES}
         for name, value in changes.items():
             query.pop(name, None)
             if value is not None:
                 query[name] = str(value)
         return self.request.url.path + (f"?{urlencode(query)}" if query else "")
+
+    def is_at(self, place: str) -> bool:
+        """Whether this page belongs to a place of the navigation."""
+        path = self.request.url.path
+        if path == "/sources/add" or place in ("/", "/sources/add"):
+            return path == place
+        return path == place or path.startswith(place + "/")
 
     def _notice(self) -> tuple[str, str] | None:
         kind, colon, text = unquote(self.request.cookies.get(NOTICE_COOKIE, "")).partition(":")
@@ -126,12 +224,42 @@ class Action:
         value = self.form.get(name, default)
         return value.strip() if isinstance(value, str) else default
 
+    def secret(self, name: str) -> str:
+        """A field as it was typed: spaces at its ends belong to a password."""
+        value = self.form.get(name, "")
+        return value if isinstance(value, str) else ""
+
+    def new_password(self, name: str) -> str:
+        """A new password, which is typed twice."""
+        if self.secret(name) != self.secret("again"):
+            raise InputError("the two passwords differ")
+        return self.secret(name)
+
     def texts(self, name: str) -> list[str]:
         return [value for value in self.form.getlist(name) if isinstance(value, str)]
 
     def numbers(self, name: str) -> list[int]:
         """The whole numbers among the values of a field."""
         return [int(value) for value in self.texts(name) if re.fullmatch(r"\d{1,18}", value)]
+
+    def decimal(self, name: str) -> float | None:
+        """A field that takes a number; None when it is empty, InputError when it is something else."""
+        text = self.text(name)
+        if not text:
+            return None
+        if re.fullmatch(r"\d{1,9}([.,]\d{1,6})?", text) is None:
+            raise InputError("{text} is not a number", text=text)
+        return float(text.replace(",", "."))
+
+    def folder(self) -> tuple[str, bool]:
+        """The folder that was chosen from the list or is to be made, and which of both."""
+        new = self.text("new_folder")
+        return new or self.text("folder"), bool(new)
+
+    @property
+    def version(self) -> str | None:
+        """Of what the form shows, by which a stale form is told from one of now."""
+        return self.text("version") or None
 
     def back(self, path: str, notice: str | None = None, *, bad: bool = False) -> Response:
         """Send the browser to a page of ours, which shows `notice` once."""
@@ -149,20 +277,45 @@ class Action:
 
 
 async def read_page(request: Request, context: InContext) -> Page:
-    """The page asked for, by somebody who may look at it."""
+    """The page asked for, by an admin."""
+    page = await user_page(request, context)
+    if not page.visitor.is_admin:
+        if request.url.path == "/":
+            raise Elsewhere(READER_HOME)
+        raise Refusal(403, Text("this needs an admin"))
+    return page
+
+
+async def user_page(request: Request, context: InContext) -> Page:
+    """The page asked for, by any user who is signed in."""
     page = await open_page(request, context)
-    if not page.visitor.allows("read"):
+    if page.visitor.user is None or not page.visitor.allows("read"):
         raise SignIn(request.url.path + (f"?{request.url.query}" if request.url.query else ""))
     return page
 
 
 async def open_page(request: Request, context: InContext) -> Page:
-    """The page asked for, by anybody: for the door itself."""
+    """The page asked for, by anyone, signed in or not."""
     sessions: Sessions = request.app.state.sessions
-    return Page(request, context, sessions, await sessions.visitor(request), page_language(request))
+    visitor = await sessions.visitor(request)
+    only = await context.store.read(only_user)
+    return Page(
+        request,
+        context,
+        sessions,
+        visitor,
+        page_language(request, visitor),
+        has_accounts=only is None,
+        has_password=only is not None and only.has_password,
+    )
 
 
 async def read_action(page: Annotated[Page, Depends(read_page)]) -> AsyncIterator[Action]:
+    async with _action(page) as action:
+        yield action
+
+
+async def user_action(page: Annotated[Page, Depends(user_page)]) -> AsyncIterator[Action]:
     async with _action(page) as action:
         yield action
 
@@ -176,13 +329,15 @@ async def open_action(page: Annotated[Page, Depends(open_page)]) -> AsyncIterato
 async def _action(page: Page) -> AsyncIterator[Action]:
     async with page.request.form(max_files=4, max_fields=10_000) as form:
         token = form.get("form_token", "")
-        await page.sessions.check_form(page.request, page.visitor, token if isinstance(token, str) else "")
+        page.sessions.check_form(page.request, page.visitor, token if isinstance(token, str) else "")
         yield Action(page, form)
 
 
-InPage = Annotated[Page, Depends(read_page)]
+InPage = Annotated[Page, Depends(read_page)]  # for admins
+InUserPage = Annotated[Page, Depends(user_page)]  # for every user
 Number = Annotated[str, Query(pattern=r"^\d{0,18}$")]  # in an address; empty: none
 InAction = Annotated[Action, Depends(read_action)]
+InUserAction = Annotated[Action, Depends(user_action)]
 
 
 def make_environment() -> Environment:
@@ -197,11 +352,13 @@ def make_environment() -> Environment:
     return pages
 
 
-def page_language(request: Request) -> Language:
-    """The language asked for by the switch, else remembered, else the browser's."""
+def page_language(request: Request, visitor: Visitor | None = None) -> Language:
+    """The language asked for by the switch, else remembered, else the user's, else the browser's."""
+    user = visitor.user if visitor else None
     return (
         known_language(request.query_params.get("language"))
         or known_language(request.cookies.get(LANGUAGE_COOKIE))
+        or (known_language(user.preferences.get("language")) if user else None)
         or preferred_language(request.headers.get("accept-language", ""))
     )
 

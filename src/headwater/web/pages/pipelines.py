@@ -8,31 +8,40 @@ from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import Connection
 
 from headwater.collectors.base import is_secret
-from headwater.errors import InputError
+from headwater.errors import ChangedError, InputError
 from headwater.pipeline.examples import EXAMPLES, find_example
 from headwater.pipeline.registry import STEP_HANDLERS, is_installed
-from headwater.pipeline.templates import STARS, read_template, shown_steps, with_secrets
-from headwater.store.listing import first_sources, newest_items
-from headwater.store.selection import Selection
-from headwater.store.sources import get_source
-from headwater.store.starting import RunQuery, list_runs, start_runs
-from headwater.store.templates import (
+from headwater.pipeline.templates import STARS, shown_steps
+from headwater.store.collecting.addresses import values_in_use
+from headwater.store.collecting.sources import get_source
+from headwater.store.core.versions import version_of
+from headwater.store.pipelines.attaching import (
+    Attachment,
+    Scope,
+    attach,
+    attachments_of,
+    detach,
+    name_attachments,
+    remove_template,
+)
+from headwater.store.pipelines.starting import RunQuery, list_runs, start_runs
+from headwater.store.pipelines.templates import (
     NewTemplate,
     Template,
     add_template,
-    attach_template,
-    change_template,
     get_template,
     list_templates,
-    remove_template,
-    sources_by_template,
-    sources_with_template,
 )
+from headwater.store.reading.listing import first_sources, list_folders, newest_items
+from headwater.store.reading.selection import Selection
 from headwater.web.pages.frame import Action, InAction, InPage, Number, Page
+from headwater.web.pages.picking import picked
+from headwater.web.saving import check_written, save_template
 
 router = APIRouter()
 
 LISTED_SOURCES = 200
+SHOWN_ATTACHMENTS = 5
 LISTED_RUNS = 10
 FEWEST_ROWS, MOST_ROWS = 8, 30  # of the field for steps
 
@@ -45,7 +54,7 @@ async def pipelines_page(page: InPage, source: Number = "") -> HTMLResponse:
         "pipelines.html",
         source=await store.read(get_source, int(source)) if source else None,
         templates=await store.read(list_templates),
-        attached=await store.read(sources_by_template),
+        attached=await store.read(_first_attachments),
         examples=EXAMPLES,
     )
 
@@ -70,12 +79,16 @@ async def add(action: InAction) -> Response:
     page.require("admin")
     source_ids = action.numbers("source")
     try:
-        added = await page.context.store.write(
-            _add, read_template(_read(action)), source_ids, page.context.clock()
-        )
+        template = await check_written(_read(action))
+        added = await page.context.store.write(_add, template, source_ids, page.context.clock())
     except InputError as error:
         return await _show_editor(
-            page, None, _written(action), problem=error.render(page.language), source_ids=source_ids
+            page,
+            None,
+            _written(action),
+            problem=error.render(page.language),
+            status=400,
+            source_ids=source_ids,
         )
     if source_ids:
         notice = page.t("added pipeline {name}: it runs for each new item from now on", name=added.name)
@@ -90,7 +103,7 @@ async def add(action: InAction) -> Response:
 def _add(connection: Connection, template: NewTemplate, source_ids: list[int], now: float) -> Template:
     added = add_template(connection, template, now)
     if source_ids:
-        attach_to(connection, source_ids, added.id)
+        attach_to(connection, source_ids, added.id, now)
     return added
 
 
@@ -107,11 +120,24 @@ async def change(action: InAction, template_id: int) -> Response:
     store = page.context.store
     template = await store.read(get_template, template_id)
     try:
-        data = _read(action)
-        data["steps"] = with_secrets(data["steps"], template)
-        await store.write(change_template, template_id, read_template(data), page.context.clock())
+        await save_template(store, template_id, _read(action), action.version, page.context.clock())
+    except ChangedError:
+        problem = page.t(
+            "Someone else has changed this pipeline since you opened the page. What you wrote is below and not saved;"
+            " save it again to replace what is stored."
+        )
+        return await _show_editor(
+            page, template, _written(action), problem=problem, status=412, stored=_as_written(template)
+        )
     except InputError as error:
-        return await _show_editor(page, template, _written(action), problem=error.render(page.language))
+        return await _show_editor(
+            page,
+            template,
+            _written(action),
+            problem=error.render(page.language),
+            status=400,
+            version=action.version,
+        )
     return action.back(f"/pipelines/{template_id}", page.t("saved"))
 
 
@@ -122,15 +148,27 @@ async def try_it(action: InAction, template_id: int) -> Response:
     page.require("admin")
     store = page.context.store
     template = await store.read(get_template, template_id)
-    attached = await store.read(sources_with_template, template_id, limit=LISTED_SOURCES)
-    chosen = Selection(source_ids=tuple(number for number, _ in attached))
-    found = await store.read(newest_items, chosen, limit=1) if attached else []
+    attached = await store.read(attachments_of, template_id)
+    found = await store.read(newest_items, _newest_of(attached), limit=1)
     if not found:
         return action.back(
             f"/pipelines/{template_id}", page.t("its sources have no item yet to try it with"), bad=True
         )
     (run_id,) = await store.write(start_runs, template, [found[0].id], page.context.clock(), forced=True)
     return action.back(f"/runs/{run_id}", page.t("started"))
+
+
+def _newest_of(attached: list[Attachment]) -> Selection:
+    """The items of the first kind of thing that a template is attached to; of all, if it is attached to nothing."""
+    scope = attached[0].scope if attached else "everything"
+    values = tuple(each.value for each in attached if each.scope == scope)
+    if scope == "source":
+        return Selection(source_ids=tuple(map(int, values[:LISTED_SOURCES])))
+    return Selection(
+        folders=values if scope == "folder" else (),
+        types=values if scope == "type" else (),
+        tags=values if scope == "tag" else (),
+    )
 
 
 @router.post("/pipelines/{template_id}/remove")
@@ -142,48 +180,56 @@ async def remove(action: InAction, template_id: int) -> Response:
 
 
 @router.post("/pipelines/{template_id}/attach")
-async def attach(action: InAction, template_id: int) -> Response:
-    return await _attach(
-        action,
-        template_id,
-        "attached to {count} {count:source: its|sources: their} new items are run from now on",
-    )
+async def attach_(action: InAction, template_id: int) -> Response:
+    page = action.page
+    page.require("admin")
+    path = f"/pipelines/{template_id}"
+    try:
+        wanted: dict[Scope, list[Any]] = {
+            "source": await picked(action),
+            "folder": [action.text("folder")],
+            "type": [action.text("type")],
+            "tag": [action.text("tag")],
+            "everything": [action.text("everything")],
+        }
+        chosen = {scope: values for scope, values in wanted.items() if any(values)}
+        if not chosen:
+            return action.back(path, page.t("nothing was chosen to attach it to"), bad=True)
+        await page.context.store.write(_attach, template_id, chosen, page.context.clock())
+    except InputError as error:
+        return action.back(path, error.render(page.language), bad=True)
+    return action.back(path, page.t("attached: it runs for each new item from now on"))
 
 
 @router.post("/pipelines/{template_id}/detach")
-async def detach(action: InAction, template_id: int) -> Response:
-    return await _attach(
-        action, None, "detached from {count} {count:source|sources}", path=f"/pipelines/{template_id}"
-    )
-
-
-async def _attach(action: Action, template_id: int | None, told: str, path: str | None = None) -> Response:
+async def detach_(action: InAction, template_id: int) -> Response:
     page = action.page
     page.require("admin")
-    path = path or f"/pipelines/{template_id}"
-    numbers = action.text("sources").replace(",", " ").split()
-    if not all(number.isdecimal() and len(number) < 19 for number in numbers):
-        problem = InputError(
-            "{text} is not a list of source numbers; write 1, 2, 3", text=action.text("sources")
-        )
-        return action.back(path, problem.render(page.language), bad=True)
-    chosen = [*map(int, numbers), *action.numbers("source")]
+    chosen = [each.partition(":")[::2] for each in action.texts("attachment")]
     if not chosen:
-        return action.back(path, page.t("no source was ticked"), bad=True)
-    try:
-        await page.context.store.write(attach_to, chosen, template_id)
-    except InputError as error:
-        return action.back(path, error.render(page.language), bad=True)
-    return action.back(path, page.t(told, count=len(set(chosen))))
+        return action.back(f"/pipelines/{template_id}", page.t("nothing was ticked"), bad=True)
+    await page.context.store.write(_detach, template_id, chosen)
+    return action.back(f"/pipelines/{template_id}", page.t("detached"))
 
 
-def attach_to(connection: Connection, source_ids: list[int], template_id: int | None) -> None:
-    """Attach a template, or none, to sources that are all there."""
-    if template_id is not None:
-        get_template(connection, template_id)
+def _attach(connection: Connection, template_id: int, wanted: dict[Scope, list[Any]], now: float) -> None:
+    for scope, values in wanted.items():
+        if scope == "source":
+            attach_to(connection, values, template_id, now)
+        else:
+            attach(connection, template_id, scope, values, now)
+
+
+def _detach(connection: Connection, template_id: int, chosen: list[tuple[Any, str]]) -> None:
+    for scope, value in chosen:
+        detach(connection, template_id, scope, [value])
+
+
+def attach_to(connection: Connection, source_ids: list[int], template_id: int, now: float) -> None:
+    """Attach a template to sources that are all there."""
     for source_id in source_ids:
         get_source(connection, source_id)
-    attach_template(connection, source_ids, template_id)
+    attach(connection, template_id, "source", source_ids, now)
 
 
 async def _show_editor(
@@ -192,28 +238,51 @@ async def _show_editor(
     written: dict[str, Any],
     *,
     problem: str | None = None,
+    status: int = 200,
     source_ids: list[int] | None = None,
+    stored: dict[str, Any] | None = None,
+    version: str | None = None,
 ) -> HTMLResponse:
+    """The editor, for what is stored or for what was written; `stored`: what is there instead, to compare."""
     store = page.context.store
-    its_sources: list[tuple[int, str]] = []
+    attached: dict[Attachment, str] = {}
     its_runs: list[Any] = []
     if template is not None:
-        its_sources = await store.read(sources_with_template, template.id, limit=LISTED_SOURCES)
+        attached = await store.read(_named_attachments, template.id)
         its_runs = await store.read(list_runs, RunQuery(template_id=template.id), limit=LISTED_RUNS)
     return await page.show(
         "pipeline.html",
-        status=400 if problem else 200,
+        status=status,
         pipeline=template,
+        version=version or (version_of(template) if template else ""),
+        stored=stored,
         written=written,
         rows=min(MOST_ROWS, max(FEWEST_ROWS, written["steps"].count("\n") + 2)),
         has_stars=STARS in written["steps"],
         problem=problem,
         to_attach=[await store.read(get_source, number) for number in source_ids or ()],
-        attached=its_sources,
+        attached=attached,
+        folders=await store.read(list_folders),
+        types=await store.read(values_in_use, "type"),
         others=await store.read(first_sources, limit=LISTED_SOURCES),
         runs=its_runs,
-        step_types=step_reference(page),
+        step_types=(step_types := step_reference(page)),
+        step_types_json=orjson.dumps(step_types).decode(),
     )
+
+
+def _first_attachments(connection: Connection) -> dict[int, list[tuple[Attachment, str]]]:
+    """Of every template, the first few of what it is attached to, with their names."""
+    found = {
+        template.id: attachments_of(connection, template.id, limit=SHOWN_ATTACHMENTS + 1)
+        for template in list_templates(connection)
+    }
+    names = name_attachments(connection, [each for its in found.values() for each in its])
+    return {number: [(each, names[each]) for each in its] for number, its in found.items()}
+
+
+def _named_attachments(connection: Connection, template_id: int) -> dict[Attachment, str]:
+    return name_attachments(connection, attachments_of(connection, template_id, limit=LISTED_SOURCES))
 
 
 def step_reference(page: Page) -> list[dict[str, Any]]:
@@ -232,6 +301,8 @@ def step_reference(page: Page) -> list[dict[str, Any]]:
                     {
                         "name": key,
                         "default": orjson.dumps(schema[key].get("default")).decode()[:60],
+                        "kind": kind_of_field(schema[key]),
+                        "choices": schema[key].get("enum", []),
                         "required": field.is_required(),
                         "secret": is_secret(key, model),
                         "meaning": page.t(field.description or ""),
@@ -277,3 +348,17 @@ def _as_written(template: Template) -> dict[str, Any]:
 
 def _as_text(steps: Any) -> str:
     return orjson.dumps(steps, option=orjson.OPT_INDENT_2).decode()
+
+
+def kind_of_field(schema: dict[str, Any]) -> str:
+    """Which field of a form fits a key of a config: text, number, yes or no, a choice, lines, or else JSON."""
+    options = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    if len(options) != 1:
+        return "json"
+    (only,) = options
+    if "enum" in only and "enum" in schema:
+        return "choice"
+    if only.get("type") == "array" and only.get("items", {}).get("type") == "string":
+        return "lines"
+    simple = {"string": "text", "integer": "number", "number": "number", "boolean": "yes_no"}
+    return simple.get(only.get("type", ""), "json") if "enum" not in only else "text"

@@ -6,9 +6,24 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
 from headwater.errors import Text
+from headwater.web.accounts import Accounts
 from headwater.web.context import Context
-from headwater.web.pages import items, outlets, pipelines, runs, settings, signin, sources
-from headwater.web.pages.frame import SignIn, make_environment, open_page
+from headwater.web.pages import (
+    account,
+    alerts,
+    digests,
+    items,
+    outlets,
+    pipelines,
+    provider,
+    runs,
+    settings,
+    signin,
+    sources,
+    statistics,
+    users,
+)
+from headwater.web.pages.frame import Elsewhere, SignIn, make_environment, open_page
 from headwater.web.pages.home import home_routes
 from headwater.web.pages.visitor import Sessions
 
@@ -16,14 +31,21 @@ from headwater.web.pages.visitor import Sessions
 def add_pages(app: FastAPI, context: Context) -> None:
     app.state.pages = make_environment()
     app.state.sessions = Sessions(context)
+    app.state.accounts = Accounts(context)
 
     @app.exception_handler(SignIn)
     async def sign_in_first(request: Request, wanted: SignIn) -> Response:
         return RedirectResponse(f"/login?{urlencode({'next': wanted.path})}", status_code=303)
 
+    @app.exception_handler(Elsewhere)
+    async def go_elsewhere(request: Request, wanted: Elsewhere) -> Response:
+        return RedirectResponse(wanted.path, status_code=303)
+
     pages = APIRouter(include_in_schema=False)
     pages.include_router(home_routes(context))
-    for module in (sources, items, pipelines, runs, outlets, settings, signin):
+    for module in (sources, items, pipelines, runs, outlets, digests, alerts, settings, statistics):
+        pages.include_router(module.router)
+    for module in (signin, provider, account, users):
         pages.include_router(module.router)
     app.include_router(pages)
 

@@ -5,10 +5,12 @@ from typing import Annotated, Any, get_args
 import orjson
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
+from sqlalchemy import Connection
 
-from headwater.errors import InputError
-from headwater.store.runs import Status
-from headwater.store.starting import (
+from headwater.errors import InputError, NotFoundError
+from headwater.store.collecting.sources import find_source
+from headwater.store.pipelines.runs import Status
+from headwater.store.pipelines.starting import (
     ENDED,
     Run,
     RunQuery,
@@ -20,7 +22,7 @@ from headwater.store.starting import (
     retry,
     start_runs,
 )
-from headwater.store.templates import get_template, list_templates
+from headwater.store.pipelines.templates import get_template, list_templates
 from headwater.web.chart import Span, timeline
 from headwater.web.pages.frame import InAction, InPage, Number, Page
 
@@ -30,18 +32,19 @@ RUNS_ON_A_PAGE = 50
 SHOWN_OUTPUT_CHARACTERS = 20_000
 STATUSES: tuple[Status, ...] = get_args(Status)
 State = Status | Annotated[str, Query(max_length=0)]
+SourceName = Annotated[str, Query(max_length=2_000)]
 
 
 @router.get("/runs")
 async def runs_page(
-    page: InPage, status: State = "", template: Number = "", source: Number = "", before: Number = ""
+    page: InPage, status: State = "", template: Number = "", source: SourceName = "", before: Number = ""
 ) -> HTMLResponse:
     return await page.show("runs.html", **await _listed(page, status, template, source, before))
 
 
 @router.get("/runs/live")
 async def runs_part(
-    page: InPage, status: State = "", template: Number = "", source: Number = "", before: Number = ""
+    page: InPage, status: State = "", template: Number = "", source: SourceName = "", before: Number = ""
 ) -> HTMLResponse:
     """The list alone, which the page fetches again and again."""
     return await page.show("runs_live.html", **await _listed(page, status, template, source, before))
@@ -108,23 +111,40 @@ async def start(action: InAction, item_id: int) -> Response:
 
 async def _listed(page: Page, status: str, template: str, source: str, before: str) -> dict[str, Any]:
     store = page.context.store
+    source_id, problem = None, None
+    try:
+        source_id = await store.read(_find_source_id, source)
+    except NotFoundError:
+        problem = page.t("There is no source {name}.", name=source)
+    except InputError as error:
+        problem = error.render(page.language)
     wanted = RunQuery(
         status=next((each for each in STATUSES if each == status), None),
         template_id=int(template) if template else None,
-        source_id=int(source) if source else None,
+        source_id=source_id,
     )
-    found = await store.read(
-        list_runs, wanted, limit=RUNS_ON_A_PAGE + 1, before_id=int(before) if before else None
+    found = (
+        []
+        if problem
+        else await store.read(
+            list_runs, wanted, limit=RUNS_ON_A_PAGE + 1, before_id=int(before) if before else None
+        )
     )
     return {
         "runs": found[:RUNS_ON_A_PAGE],
         "following": found[RUNS_ON_A_PAGE - 1].id if len(found) > RUNS_ON_A_PAGE else None,
         "wanted": wanted,
+        "source": source,
+        "problem": problem,
         "statuses": STATUSES,
         "templates": await store.read(list_templates),
         "query": page.request.url.query,
         "took": _took,
     }
+
+
+def _find_source_id(connection: Connection, name: str) -> int | None:
+    return find_source(connection, name.strip(), removed=True).id if name.strip() else None
 
 
 def _shown(run: Run, page: Page) -> dict[str, Any]:

@@ -1,25 +1,29 @@
-"""Settings in force, types with their intervals, plugins, API keys."""
+"""Settings in force, types with their intervals, plugins, API keys, sessions."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response
 
-from headwater.collect.intervals import LONGEST_INTERVAL_MINUTES, set_type_interval
-from headwater.collect.surroundings import read_intervals
+from headwater.collect.context import read_intervals
 from headwater.collectors.types import source_types
-from headwater.config import shown_value
-from headwater.errors import InputError
+from headwater.config import shown_value, tell_value
+from headwater.errors import ChangedError, InputError
 from headwater.pipeline.plugins import list_plugins
 from headwater.settings import SETTINGS
-from headwater.store.keys import SCOPES, add_key, list_keys, revoke_key
-from headwater.store.settings import interval_settings
+from headwater.sources.intervals import LONGEST_INTERVAL_MINUTES, set_type_interval
+from headwater.store.core.settings import interval_settings
+from headwater.store.core.versions import version_of_interval
+from headwater.store.people.keys import SCOPES, add_key, list_keys, revoke_key
+from headwater.store.people.sessions import end_session, list_sessions
 from headwater.web.pages.frame import InAction, InPage, Page
 
 router = APIRouter()
 
 
 @router.get("/settings")
-async def settings_page(page: InPage) -> HTMLResponse:
-    return await _show(page)
+async def settings_page(page: InPage, search: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
+    return await _show(page, search=search.strip())
 
 
 @router.post("/settings/intervals")
@@ -28,9 +32,16 @@ async def set_interval(action: InAction) -> Response:
     page = action.page
     page.require("admin")
     given = action.text("minutes")
-    name = await page.context.store.write(
-        set_type_interval, action.text("type"), _minutes(given) if given else None, page.context.clock()
-    )
+    try:
+        name = await page.context.store.write(
+            set_type_interval,
+            action.text("type"),
+            _minutes(given) if given else None,
+            page.context.clock(),
+            action.version,
+        )
+    except ChangedError:
+        return await _show(page, problem=page.stale_form(given), status=412)
     return action.back("/settings#types", page.t("the interval of {type} is set", type=name))
 
 
@@ -48,6 +59,14 @@ async def make_key(action: InAction) -> Response:
     return await _show(page, new_key=(key.name, secret))
 
 
+@router.post("/settings/sessions/{session_id}/end")
+async def end(action: InAction, session_id: int) -> Response:
+    page = action.page
+    page.require("admin")
+    await page.context.store.write(end_session, session_id)
+    return action.back("/settings#sessions", page.t("the session has ended"))
+
+
 @router.post("/settings/keys/{key_id}/revoke")
 async def revoke(action: InAction, key_id: int) -> Response:
     page = action.page
@@ -62,6 +81,7 @@ async def _show(
     new_key: tuple[str, str] | None = None,
     problem: str | None = None,
     status: int = 200,
+    search: str = "",
 ) -> HTMLResponse:
     store, settings = page.context.store, page.context.settings
     return await page.show(
@@ -70,11 +90,18 @@ async def _show(
         settings=[
             (setting, shown_value(setting, getattr(settings, setting.name)), settings.origins[setting.name])
             for setting in SETTINGS
+            if search.lower() in f"{setting.name} {page.t(setting.help)}".lower()
         ],
+        search=search,
         types=source_types(),
         intervals=await read_intervals(store, settings),
         set_here=await store.read(interval_settings),
+        version_of=version_of_interval,
+        tell_value=tell_value,
         keys=await store.read(list_keys) if page.visitor.allows("admin") else [],
+        sessions=await store.read(list_sessions, page.context.clock())
+        if page.visitor.allows("admin")
+        else [],
         scopes=SCOPES,
         plugins=list_plugins(),
         new_key=new_key,

@@ -1,28 +1,48 @@
 """Sources: the table, adding by pasting an address, one source's page with its story, lists in and out."""
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast, get_args
+from urllib.parse import parse_qsl, urlsplit
 
 import orjson
 from fastapi import APIRouter, Query
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from starlette.datastructures import UploadFile
 
-from headwater.collect.adding import add_and_visit, read_new_source, read_url
-from headwater.collect.discovery import discover, preview
-from headwater.collect.editing import Edit, SourceAction, act_on_source, act_on_sources, edit_source
-from headwater.collect.lists import export_opml, import_opml
+from headwater.collect.context import read_planner, read_visit_context
 from headwater.collect.planning import POLICIES
-from headwater.collect.surroundings import make_fetcher, read_surroundings
 from headwater.collectors.base import shown_config
 from headwater.collectors.types import config_model_of, source_types
-from headwater.errors import HeadwaterError, InputError
-from headwater.model import Plan, Source
-from headwater.schedule.explain import explain_plan
-from headwater.simulate.engine import Conditions
+from headwater.errors import ChangedError, HeadwaterError, InputError, Text, VisitError
+from headwater.fetch.client import make_fetcher
+from headwater.model import Source
+from headwater.schedule.explain import explain_next, explain_source
+from headwater.simulate.trace import Conditions
 from headwater.simulate.what_if import what_if
-from headwater.store.catalog import (
+from headwater.sources.adding import add_and_visit, read_new_source, read_url
+from headwater.sources.discovery import discover, mark_subscribed, preview
+from headwater.sources.editing import (
+    INTERVAL,
+    Edit,
+    SourceAction,
+    act_on_source,
+    act_on_sources,
+    edit_checked,
+    edit_source,
+    edit_sources,
+)
+from headwater.sources.lists import export_opml, import_opml
+from headwater.states import tell_state
+from headwater.store.collecting.push import read_subscription, subscription_states
+from headwater.store.collecting.sources import (
+    get_source,
+)
+from headwater.store.core.versions import version_of
+from headwater.store.pipelines.attaching import detach, templates_for
+from headwater.store.pipelines.templates import list_templates
+from headwater.store.reading.listing import list_folders, newest_items
+from headwater.store.reading.selection import Selection
+from headwater.store.reports.catalog import (
     MOST_COUNTED,
     STATES,
     Sort,
@@ -32,29 +52,29 @@ from headwater.store.catalog import (
     daily_counts,
     find_sources,
     last_visits,
+    matching_ids,
     publication_history,
     used_types,
 )
-from headwater.store.listing import list_folders, newest_items
-from headwater.store.push import read_subscription, subscription_states
-from headwater.store.selection import Selection
-from headwater.store.sources import (
-    get_source,
-    list_sources,
-)
-from headwater.store.templates import list_templates
-from headwater.web.chart import heat
-from headwater.web.pages.frame import InAction, InPage, Page
+from headwater.store.reports.overview import count_sources as count_states
+from headwater.store.reports.statistics import read_source_statistics
+from headwater.web.api.problems import Refusal
+from headwater.web.masking import for_holder, found_openly
+from headwater.web.pages.frame import Action, InAction, InPage, Page
 from headwater.web.pages.pipelines import attach_to
+from headwater.web.pages.story import draw_story
 
 router = APIRouter()
 
 SOURCES_ON_A_PAGE = 50
-LISTED_ITEMS = 20
-LISTED_VISITS = 50
+LISTED_ITEMS = 12
+LISTED_VISITS = 12
 PREVIEWED_ITEMS = 5
 LARGEST_LIST_BYTES = 10_000_000
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+FEWEST_VISITS = 5  # from which on a what-if says something
+NONE = "-"  # in a form for many: take it away
+
+LONGEST_SEARCH = 500  # characters
 
 
 @router.get("/sources")
@@ -68,9 +88,7 @@ async def sources_page(
     number: Annotated[int, Query(alias="page", ge=1, le=1_000_000)] = 1,
 ) -> HTMLResponse:
     store, now = page.context.store, page.context.clock()
-    wanted = SourceFilter(
-        search.strip(), type, folder, next((each for each in STATES if each == state), None)
-    )
+    wanted = _read_filter(search, type, folder, state)
     found = await store.read(
         find_sources,
         wanted,
@@ -79,6 +97,8 @@ async def sources_page(
         offset=(number - 1) * SOURCES_ON_A_PAGE,
         limit=SOURCES_ON_A_PAGE,
     )
+    if not page.visitor.allows("admin"):
+        found = found_openly(found, wanted.search)
     is_all = number == 1 and len(found) < SOURCES_ON_A_PAGE
     total = len(found) if is_all else await store.read(count_sources, wanted, now=now)
     return await page.show(
@@ -86,7 +106,9 @@ async def sources_page(
         sources=found,
         total=total,
         is_more=bool(wanted.search) and total > MOST_COUNTED,
-        number=number,
+        number_of_page=number,
+        counts=await store.read(count_states),
+        host_of=_host_of,
         last=max(1, -(-total // SOURCES_ON_A_PAGE)),
         rhythm=await store.read(daily_counts, [source.id for source in found], now),
         pushed=await store.read(subscription_states, [source.id for source in found]),
@@ -95,20 +117,39 @@ async def sources_page(
         states=STATES,
         types=await store.read(used_types),
         folders=await store.read(list_folders),
-        why=lambda source: _why(source, page),
+        policies=POLICIES,
+        templates=await store.read(list_templates),
+        query=page.request.url.query,
+        why=lambda source: explain_next(source, page.language, page.zone),
+        tell_filter=lambda state: _tell_filter(state, page),
+    )
+
+
+def _host_of(url: str) -> str:
+    """The host of an address, for people: without the www. of many."""
+    return (urlsplit(url).hostname or "").removeprefix("www.")
+
+
+def _read_filter(search: str, type: str, folder: str, state: str) -> SourceFilter:
+    return SourceFilter(
+        search.strip()[:LONGEST_SEARCH], type, folder, next((each for each in STATES if each == state), None)
     )
 
 
 @router.get("/sources/add")
 async def add_page(page: InPage, url: str = "", type: str = "") -> HTMLResponse:
-    """Paste any address: its feeds are found and shown with some of their items before anything is stored."""
+    """Paste any address: its feeds are found and shown with some of their items before anything is stored.
+
+    A link on another site fills in the address; the person has to press the button.
+    """
     page.require("admin")
     found: list[Any] = []
     problem = None
-    if url:
+    if url and page.is_own:
         try:
             async with make_fetcher(page.context.settings) as fetcher:
-                found = await discover(read_url(url), fetcher)
+                found = await discover(read_url(url), fetcher, page.context.settings.visit_timeout_seconds)
+            found = await page.context.store.read(mark_subscribed, found)
         except HeadwaterError as error:
             problem = error.render(page.language)
     return await _show_adding(page, url=url, type=type, found=found, problem=problem)
@@ -118,13 +159,16 @@ async def add_page(page: InPage, url: str = "", type: str = "") -> HTMLResponse:
 async def preview_part(page: InPage, url: str) -> HTMLResponse:
     """What is in a feed that was found, before it is added."""
     page.require("admin")
+    if not page.is_own:
+        raise Refusal(403, Text("previews are shown on this site's own pages only"))
     feed, problem = None, None
     try:
         async with make_fetcher(page.context.settings) as fetcher:
-            feed = await preview(read_url(url), fetcher)
+            seconds = page.context.settings.visit_timeout_seconds
+            feed = await preview(read_url(url), fetcher, PREVIEWED_ITEMS, seconds)
     except HeadwaterError as error:
         problem = error.render(page.language)
-    items = feed.entries[:PREVIEWED_ITEMS] if feed else ()
+    items = feed.entries if feed else ()
     return await page.show("preview.html", items=items, problem=problem)
 
 
@@ -140,11 +184,11 @@ async def add(action: InAction) -> Response:
             type_name or None,
             _read_config(action.text("config")),
             action.text("name") or None,
-            action.text("folder") or None,
+            action.folder()[0] or None,
         )
         async with make_fetcher(context.settings) as fetcher:
-            world = await read_surroundings(context.store, context.settings, fetcher)
-            added = await add_and_visit(wanted, world)
+            visit_context = await read_visit_context(context.store, context.settings, fetcher)
+            added = await add_and_visit(wanted, visit_context)
     except HeadwaterError as error:
         return await _show_adding(
             page, url=url, type=type_name, found=[], problem=error.render(page.language), status=400
@@ -154,26 +198,57 @@ async def add(action: InAction) -> Response:
 
 @router.post("/sources/bulk")
 async def bulk(action: InAction) -> Response:
-    """One action on all the sources that were ticked."""
+    """One action, or the same changes, for all the sources that were ticked, or for all that the filter found."""
     page = action.page
-    chosen = action.numbers("source")
     what = action.text("what")
     page.require("refresh" if what == "refresh" else "admin")
     store, now = page.context.store, page.context.clock()
+    back = "/sources" + (f"?{action.text('query')}" if action.text("query") else "")
+    chosen = action.numbers("source")
+    if action.text("all"):
+        query = dict(parse_qsl(action.text("query")))
+        wanted = _read_filter(
+            query.get("search", ""), query.get("type", ""), query.get("folder", ""), query.get("state", "")
+        )
+        chosen = await store.read(matching_ids, wanted, now)
     if not chosen:
-        return action.back("/sources", page.t("no source was ticked"), bad=True)
-    acted = await store.write(act_on_sources, _action_named(what), chosen, now)
+        return action.back(back, page.t("no source was ticked"), bad=True)
+    try:
+        if what == "edit":
+            acted = await store.write(edit_sources, chosen, _read_common_edit(action), now)
+        else:
+            acted = await store.write(act_on_sources, _action_named(what), chosen, now)
+    except InputError as error:
+        return action.back(back, error.render(page.language), bad=True)
     if acted.problems:
-        return action.back("/sources", acted.problems[0][1].render(page.language), bad=True)
-    return action.back("/sources", page.t("done for {count} {count:source|sources}", count=len(chosen)))
+        return action.back(back, acted.problems[0][1].render(page.language), bad=True)
+    return action.back(back, page.t("done for {count} {count:source|sources}", count=len(acted.done)))
+
+
+def _read_common_edit(action: Action) -> Edit:
+    """What the form for many says: an empty field changes nothing, a dash takes away."""
+    folder, is_new = action.folder()
+    template = action.text("template")
+    return Edit(
+        folder=folder if is_new else _given(folder),
+        new_folder=is_new,
+        policy=_given(action.text("policy")),
+        interval_minutes=0 if action.text("interval") == NONE else action.decimal("interval"),
+        template_id=0 if template == NONE else next(iter(action.numbers("template")), None),
+    )
+
+
+def _given(text: str) -> str | None:
+    """A choice from a list in which the first changes nothing and the second takes away."""
+    return "" if text == NONE else text.removeprefix("=") or None
 
 
 @router.get("/sources/export")
-async def export(page: InPage) -> Response:
-    found = await page.context.store.read(list_sources)
-    document = await asyncio.to_thread(export_opml, found, page.context.clock())
-    return Response(
-        document,
+async def export(page: InPage, with_secrets: bool = False) -> Response:
+    if with_secrets:
+        page.require("admin")
+    return StreamingResponse(
+        export_opml(page.context.store, page.context.clock(), with_secrets=with_secrets),
         media_type="text/x-opml",
         headers={"Content-Disposition": 'attachment; filename="headwater.opml"'},
     )
@@ -201,7 +276,7 @@ async def source_page(page: InPage, source_id: int) -> HTMLResponse:
 @router.get("/sources/{source_id}/live/{part}")
 async def source_part(page: InPage, source_id: int, part: Literal["facts", "lists"]) -> HTMLResponse:
     """The changing parts of a source's page, which it fetches again and again."""
-    source = await page.context.store.read(get_source, source_id)
+    source = for_holder(await page.context.store.read(get_source, source_id), page.visitor.allows)
     read = _facts if part == "facts" else _lists
     return await page.show(f"source_{part}.html", source=source, **await read(page, source))
 
@@ -213,45 +288,76 @@ async def what_if_part(page: InPage, source_id: int) -> HTMLResponse:
     source = await context.store.read(get_source, source_id)
     times = await context.store.read(publication_history, source_id)
     async with make_fetcher(context.settings) as fetcher:
-        planner = (await read_surroundings(context.store, context.settings, fetcher)).planner
-    conditions = Conditions(20, context.settings.min_interval_seconds, context.settings.max_interval_seconds)
-    answers = await asyncio.to_thread(
+        planner = (await read_visit_context(context.store, context.settings, fetcher)).planner
+    conditions = Conditions(
+        20,
+        context.settings.min_interval_seconds,
+        context.settings.max_interval_seconds,
+        context.settings.dormant_interval_seconds or 0.0,
+    )
+    # What was found by a first visit is what a feed still showed, not all that there was.
+    answer = await asyncio.to_thread(
         what_if,
-        times,
+        times if source.fetch_count >= FEWEST_VISITS else [],
         price_seconds=planner.price_seconds,
         interval_seconds=planner.interval_seconds(source),
         conditions=conditions,
         now=context.clock(),
     )
-    return await page.show("what_if.html", answers=answers, policy=planner.policy_of(source).name)
+    return await page.show("what_if.html", answer=answer, policy=planner.policy_of(source).name)
 
 
 @router.post("/sources/{source_id}/edit")
 async def edit(action: InAction, source_id: int) -> Response:
     page = action.page
     page.require("admin")
+    context = page.context
     try:
-        changes = Edit(
-            name=action.text("name"),
-            folder=action.text("folder"),
-            policy=action.text("policy"),
-            config=_read_config(action.text("config")),
-        )
-        await page.context.store.write(edit_source, source_id, changes, page.context.clock())
-    except InputError as error:
+        edit = _read_edit(action)
+        if action.text("check"):
+            async with make_fetcher(context.settings) as fetcher:
+                visit_context = await read_visit_context(context.store, context.settings, fetcher)
+                await edit_checked(source_id, edit, visit_context)
+        else:
+            planner = await read_planner(context.store, context.settings)
+            await context.store.write(edit_source, source_id, edit, context.clock(), planner)
+    except ChangedError:
+        return await _show_source(page, source_id, problem=page.stale_form(), status=412)
+    except (InputError, VisitError) as error:
         return await _show_source(
-            page, source_id, problem=error.render(page.language), config=action.text("config"), status=400
+            page,
+            source_id,
+            problem=error.render(page.language),
+            config=action.text("config"),
+            status=400,
+            version=action.version,
         )
     return action.back(f"/sources/{source_id}", page.t("saved"))
 
 
+def _read_edit(action: Action) -> Edit:
+    folder, is_new = action.folder()
+    return Edit(
+        name=action.text("name"),
+        url=action.text("url") or None,
+        folder=folder,
+        new_folder=is_new,
+        policy=action.text("policy"),
+        interval_minutes=action.decimal("interval"),
+        config=_read_config(action.text("config")),
+        version=action.version,
+    )
+
+
 @router.post("/sources/{source_id}/pipeline")
 async def attach_pipeline(action: InAction, source_id: int) -> Response:
-    """Which template the source's new items start; none when none is chosen."""
+    """Attach a pipeline to the source besides those it has, or detach one."""
     page = action.page
     page.require("admin")
-    chosen = action.numbers("template")
-    await page.context.store.write(attach_to, [source_id], chosen[0] if chosen else None)
+    for template_id in action.numbers("template"):
+        await page.context.store.write(attach_to, [source_id], template_id, page.context.clock())
+    for template_id in action.numbers("detached"):
+        await page.context.store.write(detach, template_id, "source", [source_id])
     return action.back(f"/sources/{source_id}", page.t("saved"))
 
 
@@ -265,8 +371,8 @@ async def act(action: InAction, source_id: int, what: str) -> Response:
         return action.back("/sources", page.t("removed; its items stay, and it can be brought back"))
     notice = {
         "refresh": page.t("it is visited at once"),
-        "pause": page.t("switched off"),
-        "resume": page.t("switched on"),
+        "pause": page.t("paused"),
+        "resume": page.t("resumed"),
         "restore": page.t("brought back"),
     }[what]
     return action.back(f"/sources/{source_id}", notice)
@@ -280,21 +386,31 @@ def _action_named(text: str) -> SourceAction:
 
 
 async def _show_source(
-    page: Page, source_id: int, *, problem: str | None = None, config: str | None = None, status: int = 200
+    page: Page,
+    source_id: int,
+    *,
+    problem: str | None = None,
+    config: str | None = None,
+    status: int = 200,
+    version: str | None = None,
 ) -> HTMLResponse:
     store = page.context.store
-    source = await store.read(get_source, source_id)
+    source = for_holder(await store.read(get_source, source_id), page.visitor.allows)
     history = await store.read(publication_history, source_id)
     shown = shown_config(source.config, config_model_of(source.type))
+    interval = shown.pop(INTERVAL, None)  # which has a field of its own
     return await page.show(
         "source.html",
         status=status,
         source=source,
-        heat=page_heat(history, page) if history else None,
+        **await draw_story(page, source, history),
         **await _facts(page, source),
         **await _lists(page, source),
+        pipelines=await store.read(templates_for, source),
         templates=await store.read(list_templates),
         policies=POLICIES,
+        version=version or version_of(source),
+        interval=interval,
         folders=await store.read(list_folders),
         config=orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode() if config is None else config,
         problem=problem,
@@ -303,7 +419,17 @@ async def _show_source(
 
 async def _facts(page: Page, source: Source) -> dict[str, Any]:
     subscription = await page.context.store.read(read_subscription, source.id)
-    return {"why": _why(source, page), "subscription": subscription}
+    statistics = await page.context.store.read(read_source_statistics, source.id, page.context.clock())
+    why, *more = explain_source(source, page.language, page.zone)
+    return {"why": why, "more": more, "subscription": subscription, "statistics": statistics}
+
+
+def _tell_filter(state: State, page: Page) -> str:
+    if state == "due":
+        return page.t("due now")
+    if state == "needs_attention":
+        return page.t("needs attention")
+    return tell_state(state, page.language)
 
 
 async def _lists(page: Page, source: Source) -> dict[str, Any]:
@@ -326,26 +452,6 @@ async def _show_adding(
         problem=problem,
         folders=await page.context.store.read(list_folders),
     )
-
-
-def page_heat(history: list[float], page: Page) -> Any:
-    counts = [[0] * 24 for _ in DAYS]
-    for at in history:
-        moment = datetime.fromtimestamp(at, UTC)
-        counts[moment.weekday()][moment.hour] += 1
-
-    return heat(
-        counts,
-        days=[page.t(day) for day in DAYS],
-        title=page.t("When it publishes, by hour (UTC) and weekday"),
-    )
-
-
-def _why(source: Any, page: Page) -> str:
-    if source.next_fetch_at is None:
-        return page.t("it has not been visited yet and is first in line")
-    state = source.policy_state if isinstance(source, Source) else None
-    return explain_plan(Plan(source.next_fetch_at, source.plan_reason), page.language, state=state)
 
 
 def _read_config(text: str) -> dict[str, Any]:

@@ -1,5 +1,11 @@
-// What the pages do by themselves: parts that renew, questions before what cannot be undone, choosing all rows.
+// What pages do in the browser: parts that renew, questions before what cannot be undone, ticking all rows, menus.
 "use strict";
+
+// The time zone, so that the server can show local times from the next page on.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone && !document.cookie.includes(`headwater_zone=${zone}`)) {
+  document.cookie = `headwater_zone=${zone}; path=/; max-age=31536000; samesite=lax`;
+}
 
 // A part with data-live is fetched again every data-every milliseconds, while somebody can see it.
 for (const part of document.querySelectorAll("[data-live]")) {
@@ -52,10 +58,45 @@ document.addEventListener("change", (event) => {
   }
 });
 
-// A button with data-copy puts that text on the clipboard.
+// How many boxes of a name are ticked.
+const countTicked = (form) => {
+  for (const place of form?.querySelectorAll("[data-ticked]") ?? []) {
+    const name = CSS.escape(place.dataset.ticked);
+    const count = form.querySelectorAll(`input[name="${name}"]:checked`).length;
+    place.textContent = count || "";
+  }
+};
+document.addEventListener("change", (event) => {
+  countTicked(event.target.form);
+  if ("submit" in event.target.dataset) event.target.form.requestSubmit();
+});
+
+// A field with data-filter hides the rows of a table that lack its words.
+document.addEventListener("input", (event) => {
+  const table = document.getElementById(event.target.dataset?.filter ?? "");
+  if (!table) return;
+  const words = event.target.value.toLowerCase().trim();
+  for (const row of table.querySelectorAll("[data-words]")) {
+    row.hidden = !row.dataset.words.toLowerCase().includes(words);
+  }
+});
+
+// A button with data-copy puts that text on the clipboard; one with data-copy-address, an address on this site.
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
+  const button = event.target.closest("[data-copy], [data-copy-address]");
   if (!button) return;
-  await navigator.clipboard.writeText(button.dataset.copy);
+  const text = button.dataset.copy ?? new URL(button.dataset.copyAddress, location.href).href;
+  await navigator.clipboard.writeText(text);
   button.classList.add("done");
+});
+
+// A menu closes when something else is clicked, or by Escape.
+const closeMenus = (target) => {
+  for (const menu of document.querySelectorAll("details[name=menu][open]")) {
+    if (!target || !menu.contains(target)) menu.open = false;
+  }
+};
+document.addEventListener("click", (event) => closeMenus(event.target));
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") closeMenus();
 });

@@ -1,0 +1,1 @@
+"""RSS, Atom and JSON Feed: bytes to a Feed and back."""

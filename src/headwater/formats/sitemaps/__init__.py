@@ -1,0 +1,1 @@
+"""Sitemaps, and what is remembered of them between two visits."""

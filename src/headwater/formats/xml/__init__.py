@@ -1,0 +1,1 @@
+"""XML as it is found: bytes to an element tree, however damaged."""

@@ -1,0 +1,1 @@
+"""A server for agents (Model Context Protocol), with the rights of the API key it is given."""

@@ -1,0 +1,1 @@
+"""Child processes: for work that blocks, leaks, or cannot be trusted to stop."""

@@ -1,0 +1,1 @@
+"""What leaves Headwater: outlets, digests, messages and alerts."""

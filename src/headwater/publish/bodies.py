@@ -1,0 +1,28 @@
+"""Results as people read them: HTML for feeds and pages, plain text for messages. Pure."""
+
+from typing import Any
+
+from headwater.formats.html import sanitize_html, text_as_html
+from headwater.markup import paragraphs_of
+from headwater.model import Result
+from headwater.services.saying import data_as_text
+
+
+def html_of(result: Result) -> str:
+    """A result as harmless HTML: its body, or its data as text."""
+    if result.body is not None and result.format == "html":
+        return sanitize_html(result.body)
+    return text_as_html(text_of(result))
+
+
+def text_of(result: Result) -> str:
+    """A result as plain text."""
+    if result.body is None:
+        return data_as_text(result.data)
+    return paragraphs_of(result.body) if result.format == "html" else result.body
+
+
+def title_of(result: Result) -> str | None:
+    """The item's title as the result says it: a translation has one."""
+    title: Any = result.data.get("title") if isinstance(result.data, dict) else None
+    return title if result.kind == "translation" and isinstance(title, str) and title.strip() else None

@@ -1,0 +1,1 @@
+"""Services outside, and how they are asked and told: models, webhooks, mail servers, chat services."""

@@ -1,0 +1,1 @@
+"""Managing sources: adding, editing, finding and importing them, and lists in and out."""

@@ -1,0 +1,290 @@
+"""Adding a source: its first visit is its check, so a new source costs one request and is useful at once."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from sqlalchemy import Connection
+
+from headwater.collect.bounding import bound_result
+from headwater.collect.context import VisitContext
+from headwater.collect.decide import Candidate, candidates
+from headwater.collect.planning import read_policy
+from headwater.collect.trust import heed_push
+from headwater.collect.visit import successful_settlement, too_slow
+from headwater.collectors.base import (
+    Collector,
+    FetchRequest,
+    FetchResult,
+    SourceConfig,
+    has_credentials,
+    keeps_origin,
+    read_config,
+)
+from headwater.collectors.secrets import fill_references, hide_secrets
+from headwater.collectors.types import (
+    SourceType,
+    collector_of,
+    config_model_of,
+    find_type,
+    recognise_type,
+)
+from headwater.errors import FailureKind, HeadwaterError, InputError, ParseError, VisitError
+from headwater.fetch.client import Fetcher
+from headwater.fetch.room import holding_answers
+from headwater.model import Source
+from headwater.sources.discovery import discover
+from headwater.store.collecting.queue import claim_sources, settle_batch
+from headwater.store.collecting.sources import Addition, add_source, refuse_duplicate
+from headwater.store.core.bulk import storable
+from headwater.threads import read_aside
+
+MAX_URL_BYTES = 2_000  # what every database can keep in an index, and more than any address in use
+_HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_NEVER_IN_A_URL = re.compile(r"[\s\x00-\x20\x7f-\x9f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class NewSource:
+    """A source somebody wants, checked as far as that goes without a request."""
+
+    url: str
+    type: SourceType
+    config: Mapping[str, Any]
+    name: str | None = None
+    folder: str | None = None
+    policy: str | None = None
+    for_owner: bool = True  # whether the first user subscribes to it
+
+
+def read_new_source(
+    url: str | None,
+    type_name: str | None = None,
+    config: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    folder: str | None = None,
+    policy: str | None = None,
+) -> NewSource:
+    """Check what a user gave; InputError names what is wrong.
+
+    Without a type, the address tells it; without an address, the config may. Credentials in the address move to the
+    config, where secrets are kept; what the config says already wins.
+    """
+    source_type = find_type(type_name) if type_name else recognise_type(url or "")
+    read_policy(policy)
+    collector = collector_of(source_type.name)
+    if collector is not None:
+        url, config = collector.locate(url, config or {})
+    if url is None:
+        raise InputError("a source of type {type} needs an address", type=source_type.name)
+    url, credentials = split_credentials(read_url(url))
+    config = {**credentials, **(config or {})}
+    checked = read_config(config_model_of(source_type.name), config, source_type.name)
+    # As read, not as written: whoever plans the visits takes numbers for numbers.
+    return NewSource(
+        url, source_type, checked.model_dump(mode="json", exclude_unset=True), name, folder, policy
+    )
+
+
+async def add_and_visit(wanted: NewSource, context: VisitContext) -> Source:
+    """Visit the source and, if that works, store it with what it yielded, all in one transaction.
+
+    VisitError when it cannot be visited: then nothing is stored.
+    """
+    with holding_answers():
+        return await _add_and_visit(wanted, context)
+
+
+async def _add_and_visit(wanted: NewSource, context: VisitContext) -> Source:
+    await context.store.read(refuse_duplicate, wanted.type.name, wanted.url)
+    started_at = context.clock()
+    try:
+        result = await try_address(wanted, context)
+    except ParseError as error:
+        raise VisitError(
+            error.kind,
+            "{url} cannot be added: {problem}",
+            hint="`headwater discover` finds the feeds of a page; a sitemap takes --type sitemap"
+            if wanted.type.name.startswith("rss.")
+            else error.hint,
+            url=wanted.url,
+            problem=error.render(),
+        ) from error
+    if result is None:
+        return await context.store.write(_add, wanted, context.clock())
+
+    def take() -> tuple[FetchResult, list[Candidate]]:
+        taken, _ = bound_result(result, context.max_items)
+        return taken, candidates(taken.items, started_at)
+
+    taken, found = await read_aside(result.bytes_received, take)
+
+    def store(connection: Connection) -> Source:
+        now = context.clock()
+        source = _add(connection, wanted, now, result.metadata.title)
+        (claimed,) = claim_sources(
+            connection, [source.id], now=now, lease_until=now + context.timeout_seconds
+        )
+        settlement = successful_settlement(claimed, taken, found, {}, context.planner, started_at, now)
+        if context.takes_pushes:
+            settlement = heed_push(settlement, result, None, now)
+        settle_batch(connection, [settlement])
+        return settlement.after
+
+    return await context.store.write(store)
+
+
+async def try_address(wanted: NewSource, context: VisitContext) -> FetchResult | None:
+    """What a source would yield; None when no collector visits its type. VisitError when it cannot be visited."""
+    collector = collector_of(wanted.type.name)
+    if collector is None or collector.why_skipped(read_wanted_config(wanted, collector)) is not None:
+        return None
+    return await first_visit(wanted, collector, context.fetcher, context.secrets, context.timeout_seconds)
+
+
+async def add_what_is_there(wanted: NewSource, context: VisitContext) -> Source:
+    """The same for what may be a page's address: where it is no feed, the first feed that it names is added."""
+    try:
+        return await add_and_visit(wanted, context)
+    except VisitError as error:
+        if error.kind is not FailureKind.NOT_A_FEED or wanted.type.name != "rss.feed":
+            raise
+    return await add_and_visit(await first_feed_of(wanted, context), context)
+
+
+async def first_feed_of(wanted: NewSource, context: VisitContext) -> NewSource:
+    """The source at the first feed that its page names."""
+    try:
+        async with asyncio.timeout(context.timeout_seconds):
+            best, *_ = await discover(wanted.url, context.fetcher)
+    except TimeoutError:
+        raise too_slow(context.timeout_seconds) from None
+    found = replace(wanted, url=best.url)
+    _refuse_to_carry_credentials(wanted, found)
+    return found
+
+
+def _refuse_to_carry_credentials(given: NewSource, found: NewSource) -> None:
+    """InputError when a page names a feed of another origin: credentials are for the one they were given for."""
+    if keeps_origin(given.url, found.url):
+        return
+    if has_credentials(given.config, config_model_of(given.type.name)):
+        raise InputError(
+            "{url} names its feed at {feed}, to which the credentials are not sent; if they are meant for it, add that"
+            " address with them",
+            url=given.url,
+            feed=found.url,
+        )
+
+
+def add_unvisited(connection: Connection, wanted: NewSource, now: float) -> Source:
+    """Store the source without a request: it is first in line for the next collection."""
+    return _add(connection, wanted, now)
+
+
+def read_wanted_config(wanted: NewSource, collector: Collector) -> SourceConfig:
+    return read_config(collector.config_model, wanted.config, wanted.type.name)
+
+
+async def first_visit(
+    wanted: NewSource, collector: Collector, fetcher: Fetcher, secrets: Mapping[str, str], seconds: float
+) -> FetchResult:
+    """What the source yields to somebody who knows nothing of it. No secret is in what it raises."""
+    source = Source(0, wanted.name or wanted.url, wanted.type.name, wanted.url, wanted.config)
+    config = read_wanted_config(wanted, collector)
+    try:
+        async with asyncio.timeout(seconds):
+            return await collector.collect(FetchRequest(source, fill_references(config, secrets), fetcher))
+    except HeadwaterError as error:
+        raise error.with_values(lambda value: hide_secrets(value, secrets)) from None
+    except TimeoutError:
+        raise too_slow(seconds) from None
+
+
+def _add(connection: Connection, wanted: NewSource, now: float, title: str | None = None) -> Source:
+    addition = make_addition(wanted, title=title)
+    return add_source(
+        connection,
+        name=addition.name,
+        type=addition.type,
+        url=addition.url,
+        now=now,
+        config=addition.config,
+        folder=addition.folder,
+        policy=addition.policy,
+        for_owner=wanted.for_owner,
+    )
+
+
+def make_addition(wanted: NewSource, *, title: str | None = None, enabled: bool = True) -> Addition:
+    """The source as it is stored: with a name, and without characters that no database takes."""
+    return Addition(
+        name=storable(wanted.name or title) or urlsplit(wanted.url).hostname or wanted.url,
+        type=wanted.type.name,
+        url=wanted.url,
+        config=wanted.config,
+        folder=storable(wanted.folder),
+        policy=wanted.policy,
+        enabled=enabled,
+    )
+
+
+def read_url(text: str) -> str:
+    """An http or https address from what people paste: `feed:` and missing schemes are understood."""
+    text = text.strip()
+    if not text or text.startswith("/"):
+        raise InputError(
+            "{url} is not an address of the web; it starts with http:// or https://", url=text or "''"
+        )
+    text = re.sub(r"^feed:(//)?(?=https?:)", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"^feed:(//)?", "http://", text, flags=re.IGNORECASE)
+    if port := re.match(r"[^/:]+:(\d+)(?=[/?#]|\Z)", text):
+        # As browsers have it: a port of one's own is seldom one that speaks TLS.
+        text = ("https://" if port[1] in ("443", "8443") else "http://") + text
+    elif not _HAS_SCHEME.match(text) or re.match(r"[^/]+:\d", text):
+        text = "https://" + text
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        if re.match(r"[a-z]+://[^/?#\[\]]*:\d+(?=[/?#]|$)", text, re.IGNORECASE):
+            raise InputError(
+                "{url} has a port that does not exist; ports go from 1 to 65535", url=without_userinfo(text)
+            ) from None
+        valid = False
+    if not valid or _NEVER_IN_A_URL.search(text):
+        raise InputError(
+            "{url} is not an address of the web; it starts with http:// or https://",
+            url=without_userinfo(text),
+        )
+    if (length := len(text.encode())) > MAX_URL_BYTES:
+        raise InputError(
+            "{url}… is too long for an address: {length} bytes, where {limit} are allowed",
+            url=without_userinfo(text)[:80],
+            length=length,
+            limit=MAX_URL_BYTES,
+        )
+    return text
+
+
+def split_credentials(url: str) -> tuple[str, dict[str, str]]:
+    """An address that `read_url` accepted without its user name and password, and these as keys of a config."""
+    parts = urlsplit(url)
+    userinfo, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    user, colon, password = userinfo.partition(":")
+    credentials = {"user": unquote(user)} if userinfo else {}
+    if colon:
+        credentials["password"] = unquote(password)
+    return urlunsplit(parts._replace(netloc=host)), credentials
+
+
+def without_userinfo(text: str) -> str:
+    """What somebody gave as an address, as it may be shown: nothing that can be a password is in it."""
+    return re.sub(
+        r"\A([a-z][a-z0-9+.-]*://)?([^/]*|[^/:]*:.*)@", r"\1", text, flags=re.IGNORECASE | re.DOTALL
+    )

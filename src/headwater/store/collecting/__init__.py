@@ -1,0 +1,1 @@
+"""Sources, their queue, plans and statistics: what visits read and write."""

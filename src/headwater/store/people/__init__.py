@@ -1,0 +1,1 @@
+"""Keys, sessions and sign-in links."""

@@ -1,0 +1,1 @@
+"""Pipeline templates and runs."""

@@ -1,0 +1,1 @@
+"""What leaves Headwater: targets, the outbox, digests, alerts."""

@@ -1,0 +1,1 @@
+"""Numbers for people: overview, trends, health, and the table of sources."""

@@ -1,0 +1,1 @@
+"""The whole database in a file, back, or in another database."""

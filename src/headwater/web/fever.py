@@ -1,0 +1,170 @@
+"""The Fever API, as reader apps speak it: one address, everything in its parameters.
+
+Numbers are those of items, subscriptions and folders. A folder's feeds include those of the folders in it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request, Response
+from sqlalchemy import Connection
+
+from headwater.model import User
+from headwater.store.people.app_passwords import find_user_by_fever_key
+from headwater.store.people.entries import (
+    Entry,
+    EntryFilter,
+    count_stored,
+    list_ids_between,
+    list_places,
+    read_entries,
+)
+from headwater.store.people.marks import set_starred
+from headwater.store.people.reading import mark_all_read, mark_read
+from headwater.store.people.subscriptions import Subscription
+from headwater.web.context import InContext
+from headwater.web.google_reader.names import read_seconds
+from headwater.web.google_reader.selecting import Parameters, Shelf, read_shelf
+
+API_VERSION = 3
+ITEMS = 50  # in one answer, as the protocol has it
+MOST_IDS = 200_000
+Json = dict[str, Any]
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/fever", methods=["GET", "POST"])
+@router.api_route("/fever/", methods=["GET", "POST"])
+@router.api_route("/api/fever.php", methods=["GET", "POST"])
+async def fever(request: Request, context: InContext) -> Response:
+    """Answer what the parameters ask for, to an app that knows the key of an app password."""
+    parameters = await Parameters.read(request)
+    key = parameters.first("api_key") or ""
+    user = await context.store.read(find_user_by_fever_key, key) if 0 < len(key) <= 100 else None
+    found: Json = {"api_version": API_VERSION, "auth": int(user is not None)}
+    if user is not None:
+        if parameters.first("mark") is not None or parameters.first("unread_recently_read") is not None:
+            await context.store.write(_mark, user, parameters, context.clock())
+        found |= await context.store.read(_answer, user, parameters)
+    return Response(orjson.dumps(found), media_type="application/json")
+
+
+def _answer(connection: Connection, user: User, parameters: Parameters) -> Json:
+    shelf = read_shelf(connection, user.id)
+    times = [each.last_fetched_at for each in shelf.feeds if each.last_fetched_at is not None]
+    found: Json = {"last_refreshed_on_time": str(int(max(times, default=0)))}
+
+    def asks_for(name: str) -> bool:
+        return parameters.first(name) is not None
+
+    if asks_for("groups"):
+        found["groups"] = [{"id": number, "title": _title(shelf, number)} for number in shelf.paths]
+    if asks_for("feeds"):
+        found["feeds"] = [_feed(each) for each in shelf.feeds]
+    if asks_for("groups") or asks_for("feeds"):
+        found["feeds_groups"] = _feeds_groups(shelf)
+    if asks_for("favicons"):
+        found["favicons"] = []
+    if asks_for("items"):
+        found |= _items(connection, user, shelf, parameters)
+    if asks_for("unread_item_ids") or asks_for("mark"):
+        unread = list_places(connection, user.id, EntryFilter(is_read=False), limit=MOST_IDS)
+        found["unread_item_ids"] = ",".join(str(each.id) for each in unread)
+    if asks_for("saved_item_ids") or asks_for("mark"):
+        saved = list_places(connection, user.id, EntryFilter(is_starred=True), limit=MOST_IDS)
+        found["saved_item_ids"] = ",".join(str(each.id) for each in saved)
+    if asks_for("links"):
+        found["links"] = []
+    return found
+
+
+def _title(shelf: Shelf, folder_id: int) -> str:
+    return " / ".join(shelf.paths[folder_id])
+
+
+def _feeds_groups(shelf: Shelf) -> list[Json]:
+    groups = []
+    for number in shelf.paths:
+        feeds = [str(each.id) for each in shelf.feeds if each.folder_id in shelf.inside[number]]
+        groups.append({"group_id": number, "feed_ids": ",".join(feeds)})
+    return groups
+
+
+def _feed(feed: Subscription) -> Json:
+    return {
+        "id": feed.id,
+        "favicon_id": 0,
+        "title": feed.title,
+        "url": feed.url,
+        "site_url": feed.site_url or feed.url,
+        "is_spark": 0,
+        "last_updated_on_time": int(feed.last_fetched_at or 0),
+    }
+
+
+def _items(connection: Connection, user: User, shelf: Shelf, parameters: Parameters) -> Json:
+    since, until = parameters.first("since_id"), parameters.first("max_id")
+    named = parameters.first("with_ids")
+    if named:
+        numbers = [number for each in named.split(",")[:ITEMS] if (number := _number(each)) is not None]
+    else:
+        after = _number(since)
+        before = _number(until) or None
+        numbers = list_ids_between(
+            connection,
+            user.id,
+            [each.source_id for each in shelf.feeds],
+            after=after,
+            before=before,
+            limit=ITEMS,
+        )
+    entries = read_entries(connection, user.id, numbers)
+    total = count_stored(connection, [each.source_id for each in shelf.feeds])
+    return {"total_items": total, "items": [_item(each) for each in entries]}
+
+
+def _number(text: str | None) -> int | None:
+    text = (text or "").strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _item(entry: Entry) -> Json:
+    item = entry.item
+    return {
+        "id": item.id,
+        "feed_id": entry.subscription_id or 0,
+        "title": item.title,
+        "author": item.author or "",
+        "html": item.content or item.summary or "",
+        "url": item.url or "",
+        "is_saved": int(entry.state.starred_at is not None),
+        "is_read": int(entry.state.is_read),
+        "created_on_time": int(item.item_at),
+    }
+
+
+def _mark(connection: Connection, user: User, parameters: Parameters, now: float) -> None:
+    what, how = parameters.first("mark"), parameters.first("as")
+    number = int(text) if (text := (parameters.first("id") or "").strip()).lstrip("-").isdigit() else None
+    if number is None or abs(number) >= 2**63:
+        return
+    if what == "item":
+        if how in ("read", "unread"):
+            mark_read(connection, user.id, [number], how == "read")
+        elif how in ("saved", "unsaved"):
+            set_starred(connection, user.id, [number], how == "saved", now)
+    elif what in ("feed", "group") and how == "read":
+        chosen = _sources_of(read_shelf(connection, user.id), what, number)
+        mark_all_read(connection, user.id, chosen, until=read_seconds(parameters.first("before")))
+
+
+def _sources_of(shelf: Shelf, what: str, number: int) -> Sequence[int]:
+    """The sources of a feed or a group; group 0 is everything, as the protocol has it."""
+    if what == "feed":
+        return [each.source_id for each in shelf.feeds if each.id == number]
+    if number in (0, -1):
+        return [each.source_id for each in shelf.feeds]
+    inside = shelf.inside.get(number, frozenset())
+    return [each.source_id for each in shelf.feeds if each.folder_id in inside]

@@ -1,0 +1,88 @@
+"""The Fever API, by the requests that real apps send."""
+
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from headwater.store.core.database import Store
+from headwater.store.people.app_passwords import fever_key
+from tests.clock import FakeClock
+from tests.web.api.conftest import ADDRESS
+from tests.web.api.test_reading import arrive
+from tests.web.test_google_reader import Person, app, person, sources
+
+__all__ = ["app", "person", "sources"]
+
+
+@pytest.fixture
+def client(app: FastAPI) -> TestClient:
+    return TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
+
+
+def ask(client: TestClient, person: Person, query: str, **form: Any) -> dict[str, Any]:
+    form["api_key"] = fever_key("ann", person.password)
+    answer = client.post(f"/fever/?api&{query}", data=form)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    assert (found["api_version"], found["auth"]) == (3, 1)
+    return found
+
+
+def ids(text: str) -> list[int]:
+    return [int(each) for each in text.split(",") if each]
+
+
+def test_fever_refuses_unknown_key(client: TestClient, person: Person) -> None:
+    for form in ({}, {"api_key": "x"}, {"api_key": fever_key("bob", person.password)}):
+        assert client.post("/fever/?api&feeds&items", data=form).json() == {"api_version": 3, "auth": 0}
+
+
+def test_fever_first_sync_shows_groups_feeds_and_items(client: TestClient, person: Person) -> None:
+    """As Reeder, Unread and ReadKit begin; the key may come in capitals."""
+    found = ask(client, person, "groups&feeds&favicons&links")
+    assert [each["title"] for each in found["groups"]] == ["News", "News / World"]
+    assert {each["title"]: each["id"] for each in found["feeds"]} == dict(
+        zip(("alpha", "beta", "gamma"), person.feeds, strict=True)
+    )
+    assert ids(found["feeds_groups"][0]["feed_ids"]) == person.feeds[:2]
+    assert (found["favicons"], found["links"]) == ([], [])
+    page = ask(client, person, "items&since_id=0")
+    numbers = [each["id"] for each in page["items"]]
+    assert (numbers, page["total_items"]) == (sorted(numbers), 6)
+    assert [each["id"] for each in ask(client, person, f"items&max_id={numbers[2]}")["items"]] == numbers[
+        1::-1
+    ]
+    assert [each["id"] for each in ask(client, person, f"items&since_id={numbers[3]}")["items"]] == numbers[
+        4:
+    ]
+    chosen = f"{numbers[4]},{numbers[0]}"
+    assert [each["id"] for each in ask(client, person, f"items&with_ids={chosen}")["items"]] == ids(chosen)
+    key = fever_key("ann", person.password).upper()
+    assert client.post("/fever/?api", data={"api_key": key}).json()["auth"] == 1
+
+
+def test_fever_marks_items_feeds_and_groups(
+    client: TestClient, person: Person, store: Store, clock: FakeClock
+) -> None:
+    unread = sorted(ids(ask(client, person, "unread_item_ids")["unread_item_ids"]))
+    assert len(unread) == 6
+    done = ask(client, person, f"mark=item&as=read&id={unread[0]}")
+    assert sorted(ids(done["unread_item_ids"])) == unread[1:]
+    ask(client, person, "", mark="item", **{"as": "unread", "id": str(unread[0])})
+    assert sorted(ids(ask(client, person, "unread_item_ids")["unread_item_ids"])) == unread
+    ask(client, person, f"mark=item&as=saved&id={unread[1]}")
+    assert ids(ask(client, person, "saved_item_ids")["saved_item_ids"]) == [unread[1]]
+    ask(client, person, f"mark=item&as=unsaved&id={unread[1]}")
+    assert ask(client, person, "saved_item_ids")["saved_item_ids"] == ""
+    seen = int(clock())
+    clock.advance(100)
+    arrive(store, 1, clock(), "late")
+    group = ask(client, person, "groups")["groups"][0]["id"]
+    ask(client, person, f"mark=group&as=read&id={group}&before={seen}")
+    assert len(ids(ask(client, person, "unread_item_ids")["unread_item_ids"])) == 2
+    ask(client, person, f"mark=feed&as=read&id={person.feeds[2]}&before={int(clock())}")
+    assert len(ids(ask(client, person, "unread_item_ids")["unread_item_ids"])) == 1
+    ask(client, person, "mark=group&as=read&id=0")
+    assert ids(ask(client, person, "unread_item_ids")["unread_item_ids"]) == []
