@@ -8,8 +8,7 @@ import pytest
 from headwater.model import Item
 from headwater.store.collecting.sources import add_source
 from headwater.store.core.database import Store
-from headwater.store.core.tables import subscriptions
-from headwater.store.core.tables import items, users
+from headwater.store.core.tables import items, subscriptions, users
 from headwater.store.people import reading
 from headwater.store.people.entries import EntryFilter, entry_states, list_places
 from headwater.store.people.reading import mark_all_read, mark_read, unread_counts, unread_positions

@@ -26,8 +26,14 @@ from headwater.errors import NotFoundError
 from headwater.markup import LONGEST_TEXT
 from headwater.model import StoredItem
 from headwater.store.core.bulk import batches, select_by
-from headwater.store.core.tables import entry_marks, entry_tags, read_exceptions, subscriptions
-from headwater.store.core.tables import items, sources
+from headwater.store.core.tables import (
+    entry_marks,
+    entry_tags,
+    items,
+    read_exceptions,
+    sources,
+    subscriptions,
+)
 from headwater.store.people.reading import are_read
 from headwater.store.reading.items import select_items, stored_item
 from headwater.store.reading.search import matches

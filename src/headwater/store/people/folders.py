@@ -7,8 +7,7 @@ from sqlalchemy import Connection, func, select
 
 from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.store.core.bulk import is_sqlite, storable
-from headwater.store.core.tables import folders
-from headwater.store.core.tables import users
+from headwater.store.core.tables import folders, users
 
 DEEPEST = 8
 LONGEST_NAME = 200

@@ -9,8 +9,7 @@ from sqlalchemy import Connection, Row, Select, func, select
 from headwater.errors import InputError, NotFoundError
 from headwater.model import FOLDER_SEPARATOR
 from headwater.store.core.bulk import is_sqlite, run_by, storable
-from headwater.store.core.tables import read_exceptions, source_counts, subscriptions
-from headwater.store.core.tables import items, sources, users
+from headwater.store.core.tables import items, read_exceptions, source_counts, sources, subscriptions, users
 from headwater.store.people.folders import get_folder, lock_user, make_folder_path
 
 OWNER: Final = 1  # the first user: sources added by an admin's tools are their subscriptions

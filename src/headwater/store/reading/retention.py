@@ -13,8 +13,14 @@ import orjson
 from sqlalchemy import Connection, and_, exists, not_, select, tuple_
 
 from headwater.store.core.bulk import is_sqlite, padding, run_by, select_by
-from headwater.store.core.tables import entry_marks, entry_tags
-from headwater.store.core.tables import collection_records, items, pipeline_executions, sources
+from headwater.store.core.tables import (
+    collection_records,
+    entry_marks,
+    entry_tags,
+    items,
+    pipeline_executions,
+    sources,
+)
 from headwater.store.people.reading import note_deleted
 
 

@@ -5,27 +5,95 @@ The names of `source_stats`, `site_states`, `url_states`, `collection_records` a
 tables, and of their columns, are public.
 """
 
-from headwater.store.core.tables.collecting import LIVE, OUTDATED, UNUSUAL, collection_hours, collection_minutes, collection_records, push_subscriptions, seen_ids, settings, site_memories, site_states, source_leases, source_memories, source_names, source_stats, sources, url_states
+from headwater.store.core.tables.collecting import (
+    LIVE,
+    OUTDATED,
+    UNUSUAL,
+    collection_hours,
+    collection_minutes,
+    collection_records,
+    push_subscriptions,
+    seen_ids,
+    settings,
+    site_memories,
+    site_states,
+    source_leases,
+    source_memories,
+    source_names,
+    source_stats,
+    sources,
+    url_states,
+)
 from headwater.store.core.tables.columns import Id, Seconds, metadata
-from headwater.store.core.tables.items import CURRENT_RESULT, CURRENT_SCORE, PROCESSED, consumer_cursors, item_clock, item_results, item_versions, items, items_to_index, media_files, media_uses, result_tags
-from headwater.store.core.tables.people import api_keys, app_passwords, invitations, sessions, sign_in_links, users
-from headwater.store.core.tables.pipelines import model_answers, model_usage, pipeline_attachments, pipeline_executions, pipeline_step_results, pipeline_steps, pipeline_templates, step_rates
-from headwater.store.core.tables.publishing import DUE_DELIVERY, ENDED_DELIVERY, OPEN_ALERT, UNTOLD_ALERT, alerts, deliveries, digest_issues, digests, outlet_items, outlets, targets, waiting_messages
-from headwater.store.core.tables.reading import bookmarks, entry_marks, entry_tags, folders, read_exceptions, source_counts, subscriptions
+from headwater.store.core.tables.items import (
+    CURRENT_RESULT,
+    CURRENT_SCORE,
+    PROCESSED,
+    consumer_cursors,
+    item_clock,
+    item_results,
+    item_versions,
+    items,
+    items_to_index,
+    media_files,
+    media_uses,
+    result_tags,
+)
+from headwater.store.core.tables.people import (
+    api_keys,
+    app_passwords,
+    invitations,
+    sessions,
+    sign_in_links,
+    users,
+)
+from headwater.store.core.tables.pipelines import (
+    model_answers,
+    model_usage,
+    pipeline_attachments,
+    pipeline_executions,
+    pipeline_step_results,
+    pipeline_steps,
+    pipeline_templates,
+    step_rates,
+)
+from headwater.store.core.tables.publishing import (
+    DUE_DELIVERY,
+    ENDED_DELIVERY,
+    OPEN_ALERT,
+    UNTOLD_ALERT,
+    alerts,
+    deliveries,
+    digest_issues,
+    digests,
+    outlet_items,
+    outlets,
+    targets,
+    waiting_messages,
+)
+from headwater.store.core.tables.reading import (
+    bookmarks,
+    entry_marks,
+    entry_tags,
+    folders,
+    read_exceptions,
+    source_counts,
+    subscriptions,
+)
 
 __all__ = [
     "CURRENT_RESULT",
     "CURRENT_SCORE",
     "DUE_DELIVERY",
     "ENDED_DELIVERY",
-    "Id",
     "LIVE",
     "OPEN_ALERT",
     "OUTDATED",
     "PROCESSED",
-    "Seconds",
     "UNTOLD_ALERT",
     "UNUSUAL",
+    "Id",
+    "Seconds",
     "alerts",
     "api_keys",
     "app_passwords",

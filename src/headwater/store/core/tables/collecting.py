@@ -1,6 +1,18 @@
 """The tables of collecting: sources, their plans and statistics, visits, and the memory of sites."""
 
-from sqlalchemy import TIMESTAMP, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, UniqueConstraint, text
+from sqlalchemy import (
+    TIMESTAMP,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
 
 from headwater.store.core.tables.columns import Id, Seconds, column, metadata
 

@@ -1,6 +1,17 @@
 """The tables of what was collected: items, their versions and results, files, and cursors of consumers."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, Text, UniqueConstraint, text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
 
 from headwater.store.core.tables.columns import Id, Seconds, column, metadata
 
