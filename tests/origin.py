@@ -240,6 +240,7 @@ class Origin:
         async def stop() -> None:
             if self._server is not None:
                 self._server.close()
+            await asyncio.sleep(0)  # a connection just accepted begins, so that its end closes it
             for task in list(self._tasks):
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -58,9 +58,11 @@ class Peer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.close()
-        for task in self._tasks:
+        await asyncio.sleep(0)  # a connection just accepted begins, so that its end closes it
+        for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # the transports close
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -514,16 +516,20 @@ async def test_response_that_waits_on_one_connection_does_not_cost_another(origi
 
 async def test_many_kept_connections_that_are_gone_cost_no_response() -> None:
     connections = 0
+    ended = asyncio.Semaphore(0)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal connections
         connections += 1
-        await reader.readuntil(b"\r\n\r\n")
-        await asyncio.sleep(0.02)  # so that each of them has its own connection
-        writer.write(OK)
-        with suppress(asyncio.IncompleteReadError):
+        try:
             await reader.readuntil(b"\r\n\r\n")
-        writer.close()
+            await asyncio.sleep(0.02)  # so that each of them has its own connection
+            writer.write(OK)
+            with suppress(asyncio.IncompleteReadError):
+                await reader.readuntil(b"\r\n\r\n")
+        finally:
+            writer.transport.abort()
+            ended.release()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
@@ -532,3 +538,6 @@ async def test_many_kept_connections_that_are_gone_cost_no_response() -> None:
         assert connections == 12
         assert (await fetcher.get(Request(url))).body == b"ok"
         assert connections == 13
+    for _ in range(connections):
+        await ended.acquire()
+    await asyncio.sleep(0)  # the transports close
