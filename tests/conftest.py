@@ -26,10 +26,13 @@ _shared_server = ExitStack()
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Before xdist starts its workers, start the server they share; they inherit its address.
 
-    A run in the background of a script ignores SIGINT, and so would every process that a test starts and interrupts.
+    A run in the background of a script ignores SIGINT, one under nohup SIGHUP, and so would every process that a test
+    starts and signals.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if session.config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
         os.environ["HEADWATER_TEST_DATABASE_URL"] = _shared_server.enter_context(postgres_server())
 
