@@ -88,10 +88,12 @@ class Internet:
     def __exit__(self, *exc: object) -> None:
         async def close() -> None:
             self._server.close()
+            await asyncio.sleep(0)  # a connection just accepted begins, so that its end closes it
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.sleep(0)  # the transports close
 
         asyncio.run_coroutine_threadsafe(close(), self._loop).result(30)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -99,21 +101,26 @@ class Internet:
         self._loop.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError, ssl.SSLError):
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError, ssl.SSLError):
+                await self._serve(reader, writer)
+        finally:  # also when the context ends while a client keeps its connection
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        method, target, _ = head.split(" ", 2)
+        if method == "CONNECT":
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            await writer.start_tls(self._context)
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            method, target, _ = head.split(" ", 2)
-            if method == "CONNECT":
-                writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-                await writer.start_tls(self._context)
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                await self._answer(target.partition(":")[0], head.split(" ", 2)[1], writer)
-                return
-            host, slash, path = target.removeprefix("http://").partition("/")
-            if host == "127.0.0.1:8626":
-                await self._pass_on(head.replace(target, slash + path, 1), reader, writer)
-            else:
-                await self._answer(host, slash + path, writer)
-        writer.close()
+            await self._answer(target.partition(":")[0], head.split(" ", 2)[1], writer)
+            return
+        host, slash, path = target.removeprefix("http://").partition("/")
+        if host == "127.0.0.1:8626":
+            await self._pass_on(head.replace(target, slash + path, 1), reader, writer)
+        else:
+            await self._answer(host, slash + path, writer)
 
     async def _answer(self, host: str, path: str, writer: asyncio.StreamWriter) -> None:
         status, kind, text = answer(host, path)
