@@ -88,7 +88,8 @@ class Internet:
     def __exit__(self, *exc: object) -> None:
         async def close() -> None:
             self._server.close()
-            await asyncio.sleep(0)  # a connection just accepted begins, so that its end closes it
+            for _ in range(5):
+                await asyncio.sleep(0)  # a connection just accepted begins, so that its end closes it
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in tasks:
                 task.cancel()

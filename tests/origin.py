@@ -240,10 +240,13 @@ class Origin:
         async def stop() -> None:
             if self._server is not None:
                 self._server.close()
-            await asyncio.sleep(0)  # a connection just accepted begins, so that its end closes it
-            for task in list(self._tasks):
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            # Connections just accepted need some turns of the loop to begin; each is ended after it began,
+            # because one that never begins never closes its socket.
+            deadline = self._loop.time() + 5
+            while (others := asyncio.all_tasks() - {asyncio.current_task()}) and self._loop.time() < deadline:
+                for task in list(self._tasks):
+                    task.cancel()
+                await asyncio.wait(others, timeout=0.05)
             await asyncio.sleep(0)  # lets transports report their end
 
         if self._thread is not None:
