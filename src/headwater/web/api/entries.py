@@ -27,6 +27,7 @@ from headwater.store.people.marks import (
     set_read_later,
     set_starred,
 )
+from headwater.store.people.preferences import known_preferences
 from headwater.store.people.reading import mark_all_read, mark_read
 from headwater.store.people.subscriptions import get_subscription, list_subscriptions
 from headwater.store.reading.search import index_new_items
@@ -45,7 +46,6 @@ tags_router = APIRouter(prefix="/tags", tags=["reading"])
 
 MOST_AT_ONCE = 1_000
 LISTED_TEXT = 1_000  # characters of a text that the excerpt is made from
-READ_LATER_DAYS = 7.0
 EntryId = Annotated[int, Path(ge=1, le=2**63 - 1, description="The entry's number.")]
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 TagName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -309,8 +309,8 @@ def _change(
 
 def later_days(user: User) -> float | Literal["never"]:
     """How long a person's list of what to read later keeps an entry."""
-    days = user.preferences.get("read_later_days", READ_LATER_DAYS)
-    return days if days in (1, 7, 30, "never") else READ_LATER_DAYS
+    days = known_preferences(user.preferences).read_later_days
+    return "never" if days == "never" else float(days)
 
 
 @tags_router.get("", response_model=Tags, responses=problem_responses(), summary="List tags")

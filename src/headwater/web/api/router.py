@@ -16,6 +16,7 @@ from headwater.web.api import (
     items,
     keys,
     outlets,
+    preferences,
     raw_items,
     runs,
     sessions,
@@ -47,5 +48,11 @@ for subject in (
     bookmarks,
 ):
     router.include_router(subject.router)
-for more in (entries.tags_router, folders.subscriptions_router, folders.folders_router):
+for more in (
+    entries.tags_router,
+    folders.subscriptions_router,
+    folders.folders_router,
+    preferences.router,
+    preferences.searches_router,
+):
     router.include_router(more)

@@ -77,6 +77,7 @@ from headwater.store.core.tables.reading import (
     entry_tags,
     folders,
     read_exceptions,
+    saved_searches,
     source_counts,
     subscriptions,
 )
@@ -129,6 +130,7 @@ __all__ = [
     "push_subscriptions",
     "read_exceptions",
     "result_tags",
+    "saved_searches",
     "seen_ids",
     "sessions",
     "settings",

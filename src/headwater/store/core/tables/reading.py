@@ -27,6 +27,7 @@ folders = Table(
     Column("parent_id", Id, ForeignKey("folders.id", ondelete="CASCADE")),
     column("name", Text),
     column("position", Integer, "0"),  # among the folders of its parent
+    column("view", Text, "'{}'"),  # JSON: how it is shown, where that differs from the person's preferences
 )
 Index("ix_folders_user_id", folders.c.user_id)
 Index("ix_folders_parent_id", folders.c.parent_id)
@@ -90,6 +91,18 @@ entry_tags = Table(
     column("tagged_at", Seconds),
 )
 Index("ix_entry_tags_item_id", entry_tags.c.item_id)
+
+saved_searches = Table(
+    "saved_searches",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    column("name", Text),
+    column("filter", Text, "'{}'"),  # JSON: the parameters of a list of entries
+    column("position", Integer, "0"),
+    column("created_at", Seconds),
+    UniqueConstraint("user_id", "name"),
+)
 
 bookmarks = Table(
     "bookmarks",
