@@ -28,6 +28,7 @@ from headwater.cli import (
     outlet,
     pipeline,
     plugins,
+    rule,
     runs,
     scrape,
     serve,
@@ -128,6 +129,7 @@ app.add_typer(pipeline.app, name="pipeline", rich_help_panel=PIPELINES)
 app.add_typer(gallery.app, name="gallery", rich_help_panel=PIPELINES)
 app.add_typer(runs.app, name="runs", rich_help_panel=PIPELINES)
 app.add_typer(target.app, name="target", rich_help_panel=PIPELINES)
+app.add_typer(rule.app, name="rule", rich_help_panel=READING)
 app.add_typer(alert.app, name="alert", rich_help_panel=UPKEEP)
 app.command("worker", rich_help_panel=PIPELINES, help=t("Work on pipeline runs until told to stop."))(
     worker.worker

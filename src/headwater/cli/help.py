@@ -24,7 +24,7 @@ ORDER = (
     *("demo", "serve", "status", "doctor"),
     *("source", "import", "export", "discover", "parse", "scrape", "types", "sitemap-to-feed", "sitemap"),
     *("collect", "refresh", "explain", "statistics", "simulate", "tune"),
-    *("items", "cursor", "digest", "outlet", "publish"),
+    *("items", "rule", "cursor", "digest", "outlet", "publish"),
     *("gallery", "pipeline", "runs", "target", "worker"),
     *(
         "config",

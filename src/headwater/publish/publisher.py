@@ -1,4 +1,4 @@
-"""The publisher: what has to leave Headwater by itself, in every process that works on for long.
+"""The publisher: what has to leave Headwater by itself, in every process that works on for long. Rules work beside it.
 
 Several processes may have one: rows are claimed under leases, so each thing is done once.
 """
@@ -12,6 +12,7 @@ from typing import Self
 from headwater.config import Settings
 from headwater.errors import StoreError
 from headwater.fetch.client import Fetcher
+from headwater.people.follower import Follower
 from headwater.pipeline.ledger import make_ledger
 from headwater.publish.alerts import Watcher
 from headwater.publish.courier import Courier, Postbag
@@ -52,6 +53,7 @@ class Publisher:
         desk = Desk(self._fetcher, bag.secrets, make_ledger(store, settings, self._clock))
         self.digests = DigestMaker(store, desk, self._clock)
         self.watcher = Watcher(store, settings, self._clock)
+        self.follower = Follower(store, self._clock)
         self._stopped = asyncio.Event()
         self._working: list[asyncio.Task[None]] = []
 
@@ -62,7 +64,8 @@ class Publisher:
         await self._fetcher.__aenter__()
         # A digest may wait minutes for a model; messages do not wait for it.
         self._working = [
-            asyncio.create_task(self._work(each)) for each in (self.run_once, self.digests.run_once)
+            asyncio.create_task(self._work(each))
+            for each in (self.run_once, self.digests.run_once, self.follower.run_once)
         ]
         return self
 

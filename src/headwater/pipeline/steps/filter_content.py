@@ -6,14 +6,14 @@ text can make it hang. It knows no look-around and no back-references, and says 
 
 import asyncio
 import time
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from pydantic import Field
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
 
 from headwater.errors import InputError, Text
-from headwater.formats.expressions import compile_expression, evaluate
+from headwater.formats.expressions import MOST_STEPS, Budget, compile_expression, evaluate
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
 from headwater.pipeline.steps.reading import language_of, part_of, text_of, time_of
 
@@ -63,41 +63,73 @@ class FilterContent(Step):
     timeout_seconds = 60.0
 
     def check(self, config: FilterConfig) -> None:
-        for key in ("include_patterns", "exclude_patterns"):
-            for pattern in getattr(config, key):
-                try:
-                    _matcher(pattern)
-                except SchemaError as error:
-                    raise InputError(
-                        "{key}: {pattern} is no regular expression that can be used: {problem}",
-                        key=key,
-                        pattern=pattern,
-                        problem=" ".join(str(error).split())[:300],
-                    ) from None
-        if config.where is not None:
-            try:
-                compile_expression(config.where)
-            except ValueError as error:
-                raise InputError(
-                    "where: {text} is no JMESPath expression: {problem}",
-                    text=config.where,
-                    problem=error,
-                ) from None
+        check_filter(config)
 
     async def run(self, context: StepContext, config: FilterConfig) -> StepResult:
-        for rule, objection in await asyncio.to_thread(_objections, context, config):
+        for rule, objection in await asyncio.to_thread(objections, FilterSubject(context), config):
             if objection is not None:
                 output = {"kept": False, "rule": rule, "reason": str(objection)}
                 return StepResult(output, end_run=True)
         return StepResult.of(kept=True)
 
 
-def _objections(context: StepContext, config: FilterConfig) -> list[tuple[str, Text | None]]:
+def check_filter(config: FilterConfig) -> None:
+    """Refuse regular expressions and JMESPath expressions that cannot be used."""
+    for key in ("include_patterns", "exclude_patterns"):
+        for pattern in getattr(config, key):
+            try:
+                _matcher(pattern)
+            except SchemaError as error:
+                raise InputError(
+                    "{key}: {pattern} is no regular expression that can be used: {problem}",
+                    key=key,
+                    pattern=pattern,
+                    problem=" ".join(str(error).split())[:300],
+                ) from None
+    if config.where is not None:
+        try:
+            compile_expression(config.where)
+        except ValueError as error:
+            raise InputError(
+                "where: {text} is no JMESPath expression: {problem}",
+                text=config.where,
+                problem=error,
+            ) from None
+
+
+class FilterSubject:
+    """What filters look at: an item with what its run knows. Its text is made once, however many filters look.
+
+    `most_steps`: how many steps a JMESPath expression may take.
+    """
+
+    def __init__(self, context: StepContext, most_steps: int = MOST_STEPS) -> None:
+        self.context = context
+        self.most_steps = most_steps
+        self._folded: dict[tuple[Part, ...], str] = {}
+
+    @cached_property
+    def text(self) -> str:
+        return text_of(self.context)
+
+    def part(self, name: Part) -> str:
+        return self.text if name == "text" else str(self.context.content_item.get(name) or "")
+
+    def folded(self, names: tuple[Part, ...]) -> str:
+        """These parts together, in small letters."""
+        if names not in self._folded:
+            self._folded[names] = "\n".join(map(self.part, names)).casefold()
+        return self._folded[names]
+
+
+def objections(subject: FilterSubject, config: FilterConfig) -> list[tuple[str, Text | None]]:
     """What each rule has against the item, None when nothing."""
-    item = context.content_item
-    places = [_part(context, name) for name in config.look_in]
-    folded = "\n".join(places).casefold()
-    length = len(text_of(context))
+    item = subject.context.content_item
+    names = tuple(config.look_in)
+    words = bool(config.include_keywords or config.exclude_keywords)
+    folded = subject.folded(names) if words else ""
+    places = [subject.part(name) for name in names]
+    length = len(subject.text) if config.min_characters or config.max_characters else 0
     author = str(item.get("author") or "").casefold()
     categories = {str(each).casefold() for each in part_of(item, "categories") or ()}
     return [
@@ -105,7 +137,7 @@ def _objections(context: StepContext, config: FilterConfig) -> list[tuple[str, T
         ("exclude_keywords", _one_of(config.exclude_keywords, lambda word: word.casefold() in folded)),
         ("include_patterns", _none_of(config.include_patterns, lambda each: _matches(each, places))),
         ("exclude_patterns", _one_of(config.exclude_patterns, lambda each: _matches(each, places))),
-        ("languages", _language(language_of(context), config.languages)),
+        ("languages", _language(language_of(subject.context), config.languages)),
         ("authors", _none_of(config.authors, lambda each: each.casefold() == author)),
         ("exclude_authors", _one_of(config.exclude_authors, lambda each: each.casefold() == author)),
         ("categories", _none_of(config.categories, lambda each: each.casefold() in categories)),
@@ -116,12 +148,8 @@ def _objections(context: StepContext, config: FilterConfig) -> list[tuple[str, T
         *_age(item, config),
         ("min_characters", _shorter(length, config.min_characters)),
         ("max_characters", _longer(length, config.max_characters)),
-        ("where", _where(context, config.where)),
+        ("where", _where(subject, config.where)),
     ]
-
-
-def _part(context: StepContext, name: Part) -> str:
-    return text_of(context) if name == "text" else str(context.content_item.get(name) or "")
 
 
 def _none_of(wanted: list[str], is_there: Any) -> Text | None:
@@ -174,16 +202,17 @@ def _longer(length: int, most: int | None) -> Text | None:
     )
 
 
-def _where(context: StepContext, expression: str | None) -> Text | None:
+def _where(subject: FilterSubject, expression: str | None) -> Text | None:
     if expression is None:
         return None
+    context = subject.context
     whole = {
         "content_item": context.content_item,
         "previous_steps": context.previous_steps,
         "runtime_config": context.runtime_config,
     }
     try:
-        found = evaluate(expression, whole)
+        found = evaluate(expression, whole, Budget(subject.most_steps))
     except ValueError as error:
         raise StepError(
             "where: {text} cannot be used on this item: {problem}", text=expression, problem=error

@@ -18,6 +18,7 @@ from headwater.web.api import (
     outlets,
     preferences,
     raw_items,
+    rules,
     runs,
     sessions,
     settings,
@@ -54,5 +55,7 @@ for more in (
     folders.folders_router,
     preferences.router,
     preferences.searches_router,
+    rules.router,
+    rules.notifications_router,
 ):
     router.include_router(more)

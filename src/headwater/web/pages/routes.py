@@ -16,6 +16,7 @@ from headwater.web.pages import (
     outlets,
     pipelines,
     provider,
+    rules,
     runs,
     settings,
     signin,
@@ -45,7 +46,7 @@ def add_pages(app: FastAPI, context: Context) -> None:
     pages.include_router(home_routes(context))
     for module in (sources, items, pipelines, runs, outlets, digests, alerts, settings, statistics):
         pages.include_router(module.router)
-    for module in (signin, provider, account, users):
+    for module in (signin, provider, account, users, rules):
         pages.include_router(module.router)
     app.include_router(pages)
 

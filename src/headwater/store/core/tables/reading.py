@@ -104,6 +104,35 @@ saved_searches = Table(
     UniqueConstraint("user_id", "name"),
 )
 
+rules = Table(  # of people, for new items of their subscriptions
+    "rules",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    column("name", Text),
+    column("filter", Text, "'{}'"),  # JSON: a config of filter_content
+    column("source_ids", Text, "'[]'"),  # JSON; empty: of all subscriptions
+    column("actions", Text, "'{}'"),  # JSON
+    column("is_active", Boolean, "true"),
+    column("matched", Id, "0"),  # items so far
+    column("matched_at", Seconds, null=True),
+    column("created_at", Seconds),
+    UniqueConstraint("user_id", "name"),
+)
+
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("item_id", Id, ForeignKey("items.id", ondelete="CASCADE"), nullable=False),
+    column("rule_name", Text),
+    column("created_at", Seconds),
+    column("seen_at", Seconds, null=True),
+    UniqueConstraint("user_id", "item_id"),
+)
+Index("ix_notifications_item_id", notifications.c.item_id)
+
 bookmarks = Table(
     "bookmarks",
     metadata,
