@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: help demo test browser lint bench soak extras docs site screenshots pins clean
+.PHONY: help demo test browser lint release-check bench soak extras docs site screenshots pins clean
 
 .venv/.ready: constraints.txt pyproject.toml hatch_build.py $(wildcard src/headwater/schedule/kernel/*.p*)
 	$(PYTHON) -m venv .venv
@@ -16,22 +16,26 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-dep
 	@touch $@
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 demo: .venv/.ready  ## collect from a built-in publisher and show the dashboard
 	@$(BIN)/headwater demo
 
 test: .venv/.ready-dev  ## all tests, on SQLite and PostgreSQL
-	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not release' --ignore tests/browser $(ARGS)
 
 browser: .venv/.ready-dev  ## the dashboard in a real browser; needs chromium
 	$(BIN)/python -m pytest tests/browser $(ARGS)
 
-lint: .venv/.ready-dev  ## style, types, import direction
+release-check: .venv/.ready-dev  ## what only a release needs: every text in Chinese; lists what is missing
+	$(BIN)/python -m pytest -q -m release $(ARGS)
+
+lint: .venv/.ready-dev  ## style, types, import direction, plain words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tests.words
 
 bench: .venv/.ready-dev  ## every benchmark, one table of ratios and targets; ARGS=--quick for small sizes
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -115,7 +115,7 @@ PATHS = (
     "/api/items?search=common",
     "/api/items?source_id=7",
     "/api/items?folder=Folder+7",
-    "/api/items?folder=Nobody",
+    "/api/items?folder=Unknown",
     "/api/items?type=web.sitemap",
     "/api/items?type=reddit",
     "/api/items?status=ANALYZED",
@@ -281,7 +281,7 @@ def fill(store: Store, scale: float, now: float) -> None:
         create_cursor(connection, "folder", now=now, selection=Selection(folders=("Folder 7",)))
         create_cursor(connection, "words", now=now, selection=Selection(search="word77"))
         add_up_visits(connection, now)
-    if not store.is_sqlite:  # as PostgreSQL does by itself, in time; nobody does it for SQLite
+    if not store.is_sqlite:  # as PostgreSQL does by itself, in time; SQLite has no such service
         with store.engine.connect() as plain, plain.execution_options(isolation_level="AUTOCOMMIT") as vacuum:
             vacuum.exec_driver_sql("VACUUM ANALYZE")
     with store.writing() as connection:

@@ -52,7 +52,7 @@ def ours(database_url: str, directory: Path, runs: int, concurrency: int) -> flo
             worker = Worker(store, make_settings(directory), None, concurrency=concurrency)
             began = time.perf_counter()
             working = asyncio.create_task(worker.run())
-            while worker.tally.completed < runs:  # noqa: ASYNC110 - nobody else is to pay for an event
+            while worker.tally.completed < runs:  # noqa: ASYNC110 - no other contender is to pay for an event
                 await asyncio.sleep(0.01)
             seconds = time.perf_counter() - began
             worker.stop()

@@ -177,7 +177,7 @@ async def _run(url: str, folder: Path) -> Any:
 
 def runs(site: str, path: str) -> dict[str, Any]:
     """First run, second run with changes, third run with none."""
-    import headwater.sitemaps.run  # noqa: F401 - imports are nobody's run
+    import headwater.sitemaps.run  # noqa: F401 - imports belong to no run
 
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -23,7 +23,7 @@ from headwater.store.reading.search import index_all
 
 ITEMS = 20
 KINDS = ("SQLite", "PostgreSQL")
-# Visits also leave dead rows of sources behind, which PostgreSQL uses again: they are no part of what is kept.
+# Visits also leave dead rows of sources behind, which PostgreSQL uses again: they are not part of what is kept.
 RECORDS = "pg_total_relation_size('collection_records')"
 MOST_BYTES_OF_A_SOURCE = 3_000
 MOST_BYTES_OF_AN_ITEM = 8_000

@@ -220,7 +220,7 @@ def step_texts() -> Iterator[str]:
     for step in step_types():
         extra = f"Needs `pip install 'headwater[{step.extra}]'`. " if step.extra else ""
         yield (
-            f"## `{step.step_type}`\n\n{extra}It may take {step.timeout_seconds:g} s and is tried again "
+            f"## `{step.step_type}`\n\n{extra}It may take {step.timeout_seconds:g} s and is retried "
             f"{step.retries} times.\n\n"
             + config_table("config", step.config_model, step.config_model.model_fields)
         )
@@ -258,7 +258,7 @@ def shown_value(value: Any) -> str:
 
 
 def shown_takes(field: FieldInfo) -> str:
-    """What a key takes, for somebody who writes it down: its type without None, and its limits."""
+    """What a key takes, for its documentation: its type without None, and its limits."""
     kinds = (field.annotation,)
     if get_origin(field.annotation) in (Union, UnionType):
         kinds = get_args(field.annotation)

@@ -51,7 +51,7 @@ def _check_item(item: Element) -> Iterator[str]:
         yield "an item without title and description"
     for guid in item.iterfind("guid"):
         if guid.get("isPermaLink", "true") == "true" and not (guid.text or "").startswith("http"):
-            yield f"the guid {guid.text} is no address, and is said to be one"
+            yield f"the guid {guid.text} is not an address, and is said to be one"
     for source in item.iterfind("source"):
         if not source.get("url"):
             yield "a source without its address"
@@ -81,7 +81,7 @@ def _check_atom(feed: Element) -> Iterator[str]:
 def _check_construct(holder: Element) -> Iterator[str]:
     """What holds for feeds and entries alike."""
     if not _IRI.match(holder.findtext(f"{ATOM}id") or ""):
-        yield f"the id {holder.findtext(f'{ATOM}id')} is no IRI"
+        yield f"the id {holder.findtext(f'{ATOM}id')} is not an IRI"
     for name in ("updated", "published"):
         for date in holder.iterfind(f"{ATOM}{name}"):
             if not _RFC3339.match(date.text or ""):

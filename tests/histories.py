@@ -1,4 +1,4 @@
-"""Made-up sources of every kind that scheduling must know: nothing here is anybody's real history."""
+"""Made-up sources of every kind that scheduling must know: nothing here is a real history."""
 
 from random import Random
 

@@ -52,7 +52,7 @@ class Hub:
             assert self.changed.wait_for(lambda: len(self.verified) >= count, 20)
 
     def push(self, body: bytes, *, method: str = "sha256", secret: str | None = None) -> int:
-        """Deliver to the last one who subscribed; the status of the answer."""
+        """Deliver to the last subscriber; the status of the answer."""
         fields = self.asked[-1]
         signature = hmac.new((secret or fields["hub.secret"]).encode(), body, method).hexdigest()
         headers = {"Content-Type": "application/rss+xml", "X-Hub-Signature": f"{method}={signature}"}

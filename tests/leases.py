@@ -1,4 +1,4 @@
-"""Which sources somebody is visiting, or was when he died."""
+"""Which sources a worker is visiting, or was when it was killed."""
 
 from sqlalchemy import select
 

@@ -56,7 +56,7 @@ Fault = Literal[
     "short-length",  # promises 10 bytes less than it sends
     "no-length",  # no Content-Length; the end of the connection ends the body
     "cut-chunk",  # chunked; the connection ends inside a chunk
-    "bad-chunk",  # chunked; a chunk size that is no number
+    "bad-chunk",  # chunked; a chunk size that is not a number
     "drip",  # sends the body one byte per `drip_seconds`
     "drip-headers",  # sends the status line and headers so
     "endless",  # repeats the body for ever, chunked

@@ -97,7 +97,7 @@ class TalkConfig(StepConfig):
 
 
 class Talk(HeavyStep):
-    """Says more than anybody wants to hear."""
+    """Says more than is kept."""
 
     step_type = "talk_test"
     config_model = TalkConfig
@@ -208,7 +208,7 @@ class Heavy(HeavyStep):
     config_model = FailConfig
 
     def work(self, context: StepContext, config: FailConfig) -> StepResult:
-        print("this is no answer")
+        print("this is not an answer")
         if config.passing:
             raise PassingStepError("not {when}", when="now")
         return StepResult.of(title=context.content_item["title"], pid=os.getpid())

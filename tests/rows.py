@@ -51,7 +51,7 @@ FIXED = {
     ("pipeline_executions", "status"): "pending",
     ("pipeline_executions", "next_step_type"): "filter_content",
     ("pipeline_executions", "lease_until"): None,
-    ("source_leases", "lease_until"): 1.0,  # long run out: nobody is at work
+    ("source_leases", "lease_until"): 1.0,  # expired long ago: no worker is at work
 }
 
 

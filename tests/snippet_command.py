@@ -21,7 +21,7 @@ def handles_stopping(pid: int) -> bool:
 
 
 def watch(command: list[str]) -> int:
-    """As somebody who looks at it and presses Ctrl-C."""
+    """As a user who looks at it and presses Ctrl-C."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None
     seen = process.stdout.readline()

@@ -7,7 +7,7 @@ from typing import Self
 
 
 class SocksProxy:
-    """An async context manager. With a `login` it lets in only those who know it; `refuses` makes no connection."""
+    """An async context manager. With a `login` only clients that know it get in; `refuses` makes no connection."""
 
     def __init__(self, port: int, *, login: tuple[str, str] | None = None, refuses: bool = False) -> None:
         self._there = port

@@ -62,7 +62,7 @@ def test_the_compose_file_starts_what_it_says(tmp_path: Path) -> None:
     assert volumes == set(compose()["volumes"])
 
 
-def test_the_image_runs_as_nobody_in_particular_and_says_how_it_is(tmp_path: Path) -> None:
+def test_image_runs_without_privileges_and_says_how_it_is(tmp_path: Path) -> None:
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     last = text.split("\nFROM ")[-1]
     assert re.search(r"^USER headwater$", last, re.MULTILINE)

@@ -133,13 +133,13 @@ def furnished(internet: Internet, tmp_path_factory: pytest.TempPathFactory) -> P
     )
     (folder / "feeds.opml").write_text(f'<opml version="2.0"><body>{outlines}</body></opml>')
     headwater = Headwater(folder, f"sqlite:///{folder / 'headwater.db'}")
-    headwater.environment |= surroundings(internet)
+    headwater.environment |= internet_settings(internet)
     headwater.ok("import", "feeds.opml")
     headwater.ok("collect", "--all")
     return folder
 
 
-def surroundings(internet: Internet) -> dict[str, str]:
+def internet_settings(internet: Internet) -> dict[str, str]:
     return {
         "HEADWATER_PROXY": internet.proxy,
         "http_proxy": internet.proxy,  # for curl
@@ -205,7 +205,7 @@ def test_examples_of_a_page_run_as_printed(
         "HEADWATER_HOST_SPACING_SECONDS": "0",
         "HEADWATER_SECRET_EXAMPLE_TOKEN": "token",
         "HEADWATER_SECRET_HOOK_SECRET": "secret",
-    } | surroundings(internet)
+    } | internet_settings(internet)
     internet.serve_log = home / "serve.log"
     script = "set -e\n" + PREPARE.get(named(path), "") + script_of(path, home)
     process = subprocess.Popen(

@@ -49,7 +49,7 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
         assert any(name.endswith(kind) for name in names), kind
 
 
-def test_every_extra_is_known_to_those_who_tell_of_them() -> None:
+def test_every_extra_is_known_where_extras_are_named() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(CHECKS) == {"none", *declared} - set(NOT_FOR_USERS), "`make extras` tries them all"
     assert set(EXTRAS) == set(declared) - {"build", "dev", "fast", "simulate", "enrich"}, (

@@ -89,7 +89,7 @@ def test_our_own_types_are_found_without_looking_for_plugins(monkeypatch: pytest
     [
         ("web.broken", "no_such_package:Thing", "ModuleNotFoundError: No module named 'no_such_package'"),
         ("web.broken", "NoSuchClass", "AttributeError"),
-        ("web.broken", "entry", "is no class that extends Collector"),
+        ("web.broken", "entry", "is not a class that extends Collector"),
         ("web.broken", "Unfinished", "does not define collect"),
         ("web.broken", "CannotBeMade", "ValueError: no key is set"),
         ("web.broken", "WithoutPatience", "interval_minutes = 0 is not between"),

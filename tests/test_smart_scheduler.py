@@ -237,7 +237,7 @@ def test_due_sources_are_due_and_not_backed_off(conn: Any) -> None:
 
 
 def test_due_source_that_is_backed_off_is_not_listed(conn: Any) -> None:
-    """Though its time has come: somebody may set both, and the document asks for both."""
+    """Though its time has come: a user may set both, and the document asks for both."""
     for source in ("1", "2"):
         update_source_stats(conn, source, now=NOW)
     run(conn, f"UPDATE source_stats SET next_due_at = {NOW - 60}")
@@ -299,7 +299,7 @@ def test_scheduler_stats_add_up(conn: Any) -> None:
     "damage",
     ["cadence = 'P9'", "hit_count = 99", "fail_count = -1", "avg_publish_hour = 77", "check_count = -5"],
 )
-def test_damaged_statistics_begin_anew(conn: Any, damage: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_statistics_start_again(conn: Any, damage: str, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(4):
         update_source_stats(conn, "1", now=NOW)
     run(conn, f"UPDATE source_stats SET {damage}")
@@ -358,7 +358,7 @@ def test_concurrent_updates_of_one_source_are_all_counted(connect: Connect) -> N
 
 
 def test_concurrent_updates_lose_no_row(connect: Connect) -> None:
-    """Each source's row is written whole by whoever holds the source, however many do so at once."""
+    """Each source's row is written whole by the holder of the source, however many do so at once."""
     conns = [connect() for _ in range(4)]
 
     def work(number: int) -> None:

@@ -71,6 +71,7 @@ def test_failing_source_tells_error_since_when_and_what_to_do() -> None:
     assert tell_failure(VISITED) is None and tell_advice(VISITED) is None
 
 
+@pytest.mark.release
 def test_every_state_and_advice_has_chinese_words() -> None:
     texts = [*states._WORDS.values(), *states._OF_KINDS.values()]
     for changes in (

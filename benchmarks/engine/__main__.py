@@ -7,7 +7,7 @@ aiohttp client on the same event loop and bare pycurl, which make the same reque
 What a PostgreSQL server spends is a process tree of its own: it is shown, and not part of Headwater's figure.
 
 Then the cost of a claim of 100 among few and among very many sources, and the peak memory of a large fleet. Ratios
-are what to read: the absolute figures are this machine's. Everybody's cheapest round
+are what to read: the absolute figures are this machine's. Each contender's cheapest round
 counts. Exit status 1 when a target is missed.
 """
 
@@ -87,7 +87,7 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
         servers = {costs.name: Costs(f"({costs.name}: the server)") for costs, *_ in contenders}
 
         def visit(phase: str, part: slice | None = None) -> None:
-            for costs, there, clock, feeds in contenders:  # in turns, so that a busy moment is everybody's
+            for costs, there, clock, feeds in contenders:  # in turns, so that a busy moment slows them all
                 before = clock()
                 new = None if part is None else feeds[part]
                 costs.add(phase, there.visit(new))
@@ -110,7 +110,7 @@ def measure_visits(options: argparse.Namespace, server_url: str, directory: Path
     for costs in (*all_costs.values(), *(servers[name] for name in all_costs if name.endswith("PostgreSQL"))):
         print(f"  {costs.name:34}" + "".join(f"{costs.of(phase):15.3f}" for phase in PHASES))
     for kind, seconds in indexing.items():
-        # No part of a visit: it is done by whoever serves or searches.
+        # No part of a visit: it is done by serving and searching.
         print(f"  {f'(the search index of it all, {kind})':34}{seconds / options.sources * 1000:15.3f}")
     print()
     for kind in options.databases:

@@ -165,7 +165,7 @@ def delete_source(store: Any, url: str) -> None:
 
 
 def make_due(store: Any) -> None:
-    """Whoever has been visited is due again, as if its planned time had come."""
+    """Every visited source is due again, as if its planned time had come."""
     with store.writing() as connection:
         connection.exec_driver_sql("UPDATE sources SET due_at = 1.0 WHERE last_fetched_at IS NOT NULL")
 

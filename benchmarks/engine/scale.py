@@ -52,7 +52,7 @@ def fill(store: Store, count: int, *, url: str, etag: str, visited_at: str = "1.
 def claim_costs(stores: list[Store], claims: int, clock: Callable[[], float]) -> list[float]:
     """CPU milliseconds of one claim on each store, the server's among them, measured in turns.
 
-    As many are claimed as are in flight when somebody is busy. What puts them back to the end of the line is not
+    As many are claimed as are in flight in a busy process. What puts them back to the end of the line is not
     counted: visits do that.
     """
     spent = [0.0 for _ in stores]

@@ -22,7 +22,7 @@ OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO  # what all but the owner may do
 def write_whole(path: Path, document: bytes | Iterable[bytes], *, make_directory: bool = False) -> bool:
     """Put a document in its place in one step. A file that says the same is left alone: False.
 
-    It is made beside its place under a name that nobody can have guessed and laid a link under.
+    It is made beside its place under a name that cannot be guessed and laid a link under.
     """
     beside = path.parent / f".{path.name}.{secrets.token_hex(8)}.part"
     try:

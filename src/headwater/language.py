@@ -1,8 +1,8 @@
 """The two languages Headwater speaks, and how a text finds its translation.
 
-The English text is the key; the Chinese one stands beside it in `headwater/chinese.toml`. Whoever writes a
-text for people passes it through `translate`; a test fails when a text has no translation. Where a number decides the
-word, the text has both: `{count} {count:run|runs}`.
+The English text is the key; the Chinese one stands beside it in `headwater/chinese.toml`. Every text
+for people passes through `translate`; a text without a translation is shown in English, and `make release-check` lists
+it. Where a number decides the word, the text has both: `{count} {count:run|runs}`.
 """
 
 import os
@@ -26,7 +26,7 @@ class _Counting(Formatter):
 
 
 class Translated(str):
-    """A text in somebody's language, with blanks to fill."""
+    """A text in the reader's language, with blanks to fill."""
 
     __slots__ = ()
 

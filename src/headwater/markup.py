@@ -16,7 +16,7 @@ LONGEST_URL: Final = 8_192
 MOST_PARTS: Final = 1_000  # categories of an item, its files, …
 DEEPEST: Final = 128
 MOST_TAGS: Final = 20_000
-MOST_FORMATS: Final = 12  # of <b>, <font>, … open at once: every paragraph may make all of them anew
+MOST_FORMATS: Final = 12  # of <b>, <font>, … open at once: every paragraph may open all of them again
 LONGEST_TAG: Final = 4_096
 _HARMLESS_CHARACTERS: Final = 2_000  # of which no parser can make much work
 _PATIENCE: Final = 1_000  # beginnings of tags without an end, after which none is looked for
@@ -28,7 +28,7 @@ _HIDDEN = re.compile(
     r"|<(script|style)\b[^<]*+(?:<(?!/\1\b)[^<]*+)*+(?:</\1[^<>]*+>?|\Z)",
     re.IGNORECASE,
 )
-# Only with its semicolon: "?a=1&copy=2" is no copyright sign.
+# Only with its semicolon: "?a=1&copy=2" is not a copyright sign.
 _REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _VOID_NAMES: Final = "area base br col embed hr img input link meta param source track wbr"
 _VOID: Final = frozenset(_VOID_NAMES.split())

@@ -271,7 +271,7 @@ NO_METADATA = SourceMetadata()
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """Who pushes what a source publishes to those who subscribe to its topic (WebSub)."""
+    """Who pushes what a source publishes to the subscribers of its topic (WebSub)."""
 
     url: str
     topic: str
@@ -324,9 +324,7 @@ class Source:
     policy_state: bytes | None = None
     hints: Hints = NO_HINTS  # what its document said when it was last read
     stats: SourceStats | None = None  # read with a claim
-    read_elsewhere: bool = (
-        False  # whether somebody has read items of it before its first visit; read with a claim
-    )
+    read_elsewhere: bool = False  # whether items of it were read before its first visit; read with a claim
     last_fetched_at: float | None = None
     last_entry_at: float | None = None
     fetch_count: int = 0

@@ -1,6 +1,6 @@
 """What other packages add to Headwater by entry points: collectors (`headwater.collectors`), steps (`headwater.steps`).
 
-Nothing is looked for before somebody asks, and then once a process. A plugin that cannot be used is disabled with a
+Plugins are looked for when first asked for, and then once a process. A plugin that cannot be used is disabled with a
 message that names its package and what is wrong; asking never raises, and no other plugin notices.
 """
 
@@ -93,7 +93,9 @@ def _load(
     try:
         loaded = entries[0].load()
         if not isinstance(loaded, type) or not issubclass(loaded, base):
-            return Text("{value} is no class that extends {base}", value=entries[0].value, base=base.__name__)
+            return Text(
+                "{value} is not a class that extends {base}", value=entries[0].value, base=base.__name__
+            )
         if inspect.isabstract(loaded):
             missing = ", ".join(sorted(getattr(loaded, "__abstractmethods__", ())))
             return Text("{value} does not define {missing}", value=entries[0].value, missing=missing)

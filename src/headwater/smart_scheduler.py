@@ -2,7 +2,7 @@
 
 Four are pure and live in `schedule.cadence`; the five here keep one `source_stats` row per source. They take
 a database connection as it comes: sqlite3, psycopg, or SQLAlchemy's. Scheduling must never stop a collection,
-so a database error is logged and answered with a fallback; damaged statistics are begun anew.
+so a database error is logged and answered with a fallback; damaged statistics start again.
 """
 
 import contextlib
@@ -135,7 +135,7 @@ def update_source_stats(
     """Count one attempt, re-analyse where it is time to, plan the next check, and store it all in one row.
 
     The row is locked first and its counters are added to in SQL, so that no attempt is lost when many are counted at
-    once. A missing or damaged row is begun anew. Where the row cannot be written, the transaction is rolled back,
+    once. A missing or damaged row starts again. Where the row cannot be written, the transaction is rolled back,
     the error is logged, and the result is the plan all the same. `commit=False` leaves the transaction, and
     what to do when it fails, to the caller.
     """
@@ -143,7 +143,7 @@ def update_source_stats(
     row = _take_row(conn, str(source_id), source_type, commit=commit)
     before = _read_stats(row) if row is not None else SourceStats()
     if before is None:
-        _log.warning("the statistics of source %s are damaged and begin anew", source_id)
+        _log.warning("the statistics of source %s are damaged and start again", source_id)
     stats = advance_stats(
         before or SourceStats(),
         has_new_entries=has_new_entries,

@@ -99,8 +99,8 @@ async def test_a_day_passes_as_planned(
         range(1, SOURCES + 1)
     )
     lags = [at - planned_at for _, at, planned_at in visits if planned_at is not None]
-    assert min(lags) >= 0, "nobody is visited before it is due"
-    assert max(lags) <= TICK, "and nobody later than the clock allows"
+    assert min(lags) >= 0, "no source is visited before it is due"
+    assert max(lags) <= TICK, "and none later than the clock allows"
     assert engine.tally.failed == 0
 
     # All were new at once, which is the first minute; from then on the visits are spread.

@@ -127,7 +127,7 @@ class Collectors:
             victim.send_signal(signal.SIGSTOP)
             self._stopped = victim, time.monotonic()
             self.stops += 1
-            if len(self.running) == 1:  # somebody must be there to take over
+            if len(self.running) == 1:  # another must be there to take over
                 self._stand_in = self._start()
                 self.running.append(self._stand_in)
 
@@ -171,7 +171,7 @@ def add_sources(store: Store, publisher: Publisher) -> None:
 def make_trouble(
     collectors: Collectors, publisher: Publisher, rng: Random, restarts: Sequence[Callable[[], None]] = ()
 ) -> None:
-    """For CHAOS_SECONDS: freeze somebody whenever nobody is frozen, kill now and then, restart the database evenly.
+    """For CHAOS_SECONDS: freeze a process whenever none is frozen, kill now and then, restart the database evenly.
 
     On a slow machine the time may pass with too little trouble: then it goes on until there was enough.
     """
@@ -200,7 +200,7 @@ def make_trouble(
 
 
 def check(store: Store, publisher: Publisher, disturbances: int) -> None:
-    """Everything once, nothing twice, nobody left holding a lease."""
+    """Everything once, nothing twice, no lease left behind."""
     with store.reading() as connection:
         rows = connection.execute(select(sources)).all()
         record = collection_records.c
@@ -230,7 +230,7 @@ def check(store: Store, publisher: Publisher, disturbances: int) -> None:
             "no visit was made up"
         )
     unrecorded = len(publisher.origin.requests) - recorded_requests
-    # What was under way when somebody was killed, froze or lost the database was asked for and not recorded.
+    # What was under way when a process was killed, froze or lost the database was asked for and not recorded.
     assert 0 <= unrecorded <= disturbances * (CONCURRENCY + SLOW_VISITS), (unrecorded, disturbances)
 
 
@@ -256,7 +256,7 @@ def collecting(tmp_path: Path, url: str, count: int, rng: Random) -> Iterator[tu
 
 
 def finish(command: Headwater, collectors: Collectors) -> None:
-    """Let the leases of the dead run out while the living work, end these, and visit everything once more."""
+    """Let the leases of the dead expire while the living work, end these, and visit everything once more."""
     time.sleep(LEASE_SECONDS + 0.5)
     collectors.replace_unstarted()
     # On a busy machine one may not have begun yet, and then there is nothing to end politely.
@@ -324,7 +324,7 @@ def test_who_wakes_up_while_another_has_the_lease_changes_nothing(
     frozen = command.start("collect", HEADWATER_VISIT_TIMEOUT_SECONDS=f"{VISIT_SECONDS:g}")
 
     def freeze() -> None:
-        """Not in the middle of a transaction, in which it would keep everybody else from writing."""
+        """Not in the middle of a transaction, in which it would keep all others from writing."""
         while True:
             frozen.send_signal(signal.SIGSTOP)
             with contextlib.suppress(StoreError, DBAPIError), Store.open(database_url) as store:

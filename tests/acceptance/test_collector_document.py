@@ -282,7 +282,7 @@ def test_row_08_a_type_without_a_collector_is_skipped_and_no_error(
     database_url: str, command: Headwater
 ) -> None:
     with Store.open(database_url) as store:
-        source = add(store, "https://twitter.example/somebody", "twitter_feed")
+        source = add(store, "https://twitter.example/someone", "twitter_feed")
         code, out, _ = command.run("collect", "--json")
         assert code == 0
         assert '"skipped": 1' in out and '"failed": 0' in out

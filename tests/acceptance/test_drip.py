@@ -1,4 +1,4 @@
-"""Sixty origins that send one byte a second delay nobody else, and are given up long before their visits' time."""
+"""Sixty origins that send one byte a second delay no other source, and are given up long before their visits' time."""
 
 import asyncio
 import time

@@ -306,7 +306,7 @@ class Attack(NamedTuple):
     method: str
     path: str
     body: bytes | None = None
-    headers: dict[str, str] = {}  # noqa: RUF012 - nobody changes it
+    headers: dict[str, str] = {}  # noqa: RUF012 - never changed
 
 
 def on_pages(house: House) -> list[Attack]:
@@ -334,7 +334,7 @@ def by_search(house: House) -> list[Attack]:
 
 
 def by_preview(house: House) -> list[Attack]:
-    """Hostile documents that somebody wants to see before adding them."""
+    """Hostile documents that are previewed before they are added."""
     found: list[Attack] = []
     own = {"Sec-Fetch-Site": "same-origin"}
     for number, name in enumerate((*PAGES, *FEEDS)):

@@ -1,4 +1,4 @@
-"""No transaction is open while a publisher is asked: a slow one must hold up nobody and no clean-up of the database.
+"""No transaction is open while a publisher is asked: a slow one must hold up no writer and no clean-up of the database.
 
 The origin looks while it holds the answer back, so this is what the database itself sees, not what we think we do.
 """

@@ -1,4 +1,4 @@
-"""A host that takes thirty seconds for every answer, with five hundred sources on it, delays nobody else."""
+"""A host that takes thirty seconds for every answer, with five hundred sources on it, delays no other source."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ def many_hosts() -> Iterator[Origin]:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """What everybody has who sets nothing."""
+    """The default settings."""
     return replace(load_settings(directory=tmp_path, environment={}), allow_hosts=("127.0.0.0/8",))
 
 

@@ -36,6 +36,6 @@ def test_growth_is_told_from_noise() -> None:
     assert any("leaking" in line for line in meter.table())
 
 
-def test_rows_that_nobody_accounts_for_are_found() -> None:
+def test_unaccounted_rows_are_found() -> None:
     assert bookkeeping_leaks({"items": 10**6, "sources": 60, "procrastinate_jobs": 10}, 60) == []
     assert "procrastinate_jobs: 5000 rows" in bookkeeping_leaks({"procrastinate_jobs": 5000}, 60)[0]

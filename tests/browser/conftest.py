@@ -104,7 +104,7 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """The program that finds what is wrong for those who cannot see or use a mouse."""
+    """The program that finds what is wrong for people who cannot see or use a mouse."""
     found = importlib.util.find_spec("axe_playwright_python")
     assert found is not None, "these tests need pip install axe-playwright-python"
     assert found.origin is not None

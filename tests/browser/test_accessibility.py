@@ -1,4 +1,4 @@
-"""Every page can be used by those who see little or use no mouse, in both colour schemes, and on a phone."""
+"""Every page can be used by people who see little or use no mouse, in both colour schemes, and on a phone."""
 
 from collections.abc import Iterator
 from pathlib import Path

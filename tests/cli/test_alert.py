@@ -21,6 +21,6 @@ def test_rules_are_shown_and_changed(headwater: Headwater) -> None:
         **changed,
         **{"targets": [], "off": [], "quiet_from": "", "quiet_until": ""},
     }
-    assert "no target nobody" in headwater.refused("alert", "rules", "--to", "nobody")
+    assert "no target unknown" in headwater.refused("alert", "rules", "--to", "unknown")
     assert headwater.json("alert", "list") == []
     assert "Nothing needs a person." in headwater.ok("alert", "list", "--all")

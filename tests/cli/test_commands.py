@@ -284,7 +284,7 @@ def test_a_database_that_cannot_be_written(alone: Headwater, tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     said = alone.refused("source", "list", HEADWATER_DATABASE_URL=f"sqlite:///{tmp_path}/file/x.db")
     assert "cannot write the database file" in said
-    (tmp_path / "broken.db").write_bytes(b"this is no database, whatever its name says" * 100)
+    (tmp_path / "broken.db").write_bytes(b"this is not a database, whatever its name says" * 100)
     (tmp_path / "broken.db").chmod(mode := 0o644)
     assert "is not a database" in alone.refused(
         "source", "list", HEADWATER_DATABASE_URL=f"sqlite:///{tmp_path}/broken.db"

@@ -65,4 +65,4 @@ def test_a_digest_tells_what_is_new_once(headwater: Headwater, origin: Origin) -
     assert text.startswith("# This week\n\n## One\n\n- ")
     assert headwater.json("cursor", "digest", "weekly", "--ack")["count"] == 2
     assert headwater.ok("cursor", "digest", "weekly") == "", "for cron would mail it"
-    assert "there is no cursor nobody" in headwater.refused("cursor", "digest", "nobody")
+    assert "there is no cursor unknown" in headwater.refused("cursor", "digest", "unknown")

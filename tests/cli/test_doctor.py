@@ -95,7 +95,7 @@ def test_doctor_finds_a_dropped_table_and_repairs_it(tmp_path: Path, sqlite_temp
 
 
 def test_a_database_that_is_away(tmp_path: Path) -> None:
-    headwater = Headwater(tmp_path, "postgresql://nobody@127.0.0.1:9/none")
+    headwater = Headwater(tmp_path, "postgresql://unknown@127.0.0.1:9/none")
     code, found = checks(headwater)
     assert code == 1
     assert states(found, "database") == {"wrong"}

@@ -50,7 +50,7 @@ def test_parse_a_file_an_address_and_standard_input(
 def test_parse_says_what_is_wrong(headwater: Headwater, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<!doctype html><html><title>x</title></html>")
     assert headwater.refused("parse", "page.html") == "page.html: This is a web page, not a feed."
-    assert headwater.refused("parse", "").startswith("an empty name is no file")
+    assert headwater.refused("parse", "").startswith("an empty name is not a file")
     assert "nowhere.invalid" in headwater.refused("parse", "nowhere.invalid/feed")
     assert "cannot read" not in headwater.refused("parse", "feed://nowhere.invalid/feed")
     assert headwater.refused("parse", "missing.xml").startswith("cannot read missing.xml")
@@ -111,7 +111,7 @@ def test_import_reports_every_entry_and_export_keeps_folders(
         "Nothing": "rejected",
     }
     assert report["Strange"]["reason"].startswith("there is no source type nonsense")
-    assert not origin.requests, "importing asks nobody; the collector visits them next"
+    assert not origin.requests, "importing sends no request; the collector visits them next"
     sources = {source["name"]: source for source in headwater.json("source", "list")}
     assert sources["One"]["folder"] == "News / Deep"
     assert sources["A map"]["type"] == "web.sitemap"

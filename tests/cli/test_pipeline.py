@@ -72,7 +72,7 @@ def test_from_a_file_to_completed_runs(headwater: Headwater, tmp_path: Path, ori
     finally:
         worker.send_signal(signal.SIGTERM)
         out, err = worker.communicate(timeout=40)
-    assert (worker.returncode, err) == (0, "this is no answer\n" * 2)
+    assert (worker.returncode, err) == (0, "this is not an answer\n" * 2)
     assert out == "4 steps: 2 runs completed, 0 failed, 0 filtered out\n"
     assert {item["status"] for item in headwater.json("items")} == {"ANALYZED"}
     run = headwater.json("runs", "show", "1")

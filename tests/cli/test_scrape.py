@@ -21,7 +21,7 @@ def blog(origin: Origin, extra: str = "") -> str:
     return origin.route("/blog", Answer(body=body, content_type="text/html", etag='"1"'))
 
 
-def test_nothing_is_saved_unless_somebody_says_so(headwater: Headwater, origin: Origin) -> None:
+def test_nothing_is_saved_unless_asked_for(headwater: Headwater, origin: Origin) -> None:
     shown = headwater.ok("scrape", blog(origin))
     assert "item: article.post" in shown
     assert "What we learnt about rivers, part 0" in shown

@@ -81,13 +81,13 @@ def test_tune_proposes_a_budget(headwater: Headwater, trace_file: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["simulate", "--traces", "trace.npz", "--budget", "lots"], "is no budget"),
-        (["simulate", "--traces", "nowhere.npz"], "is no trace file"),
+        (["simulate", "--traces", "trace.npz", "--budget", "lots"], "is not a budget"),
+        (["simulate", "--traces", "nowhere.npz"], "is not a trace file"),
         (["simulate", "--traces", "trace.npz", "--policies", "magic"], "there is no policy magic"),
         (["simulate", "--traces", "trace.npz", "--policies", "fixed", "--plot", "no/x.svg"], "cannot write"),
         (["tune"], "give either"),
         (["explain", "7"], "there is no source 7"),
-        (["explain", "nobody"], "there is no source nobody"),
+        (["explain", "unknown"], "there is no source unknown"),
     ],
 )
 def test_mistakes_are_named(

@@ -314,7 +314,7 @@ async def test_concurrency_is_bounded(
     assert most == 3
 
 
-async def test_a_slow_host_delays_nobody_else(
+async def test_a_slow_host_delays_no_other_host(
     store: Store, settings: Settings, origin: Origin, clock: FakeClock
 ) -> None:
     """A hundred sources on a host that takes its time are due before one on another host."""
@@ -800,7 +800,7 @@ async def test_failed_visit_records_the_requests_and_bytes_it_has_cost(
     origin.route("/moved", status=302, location=origin.url("/broken"))
     origin.route("/broken", status=500, body=b"x" * 3000)
     origin.route("/page", body=b"<p>" + b"no feed " * 500)
-    for url in (origin.url("/moved"), origin.url("/page"), "http://127.0.0.1:1/nobody"):
+    for url in (origin.url("/moved"), origin.url("/page"), "http://127.0.0.1:1/closed"):
         add(store, url, clock)
     await collect(store, settings, clock)
     with store.reading() as connection:

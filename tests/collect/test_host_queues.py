@@ -1,4 +1,4 @@
-"""Waiting by host: nobody stands behind somebody else's slow host."""
+"""Waiting by host: no source waits behind another's slow host."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,7 +71,7 @@ def test_hosts() -> None:
     st.integers(1, 3),
 )
 def test_everyone_is_visited_once_or_told_when(steps: list[tuple[int, bool]], per_host: int) -> None:
-    """However visits begin and end: never more than `per_host` of a host at once, and nobody is forgotten."""
+    """However visits begin and end: never more than `per_host` of a host at once, and none is forgotten."""
     queues = HostQueues(per_host, 0.1)
     under_way: list[Source] = []
     seen: set[int] = set()

@@ -199,7 +199,7 @@ async def test_a_pushed_item_is_stored_within_a_second_and_a_forged_one_never(
         assert await asyncio.to_thread(hub.push, hub.feed(topic, 3), secret="guessed") == 404
         assert await asyncio.to_thread(hub.push, hub.feed(topic, 3), method="md5") == 404
         assert sorted(titles(store)) == ["Post 1", "Post 2"]
-    assert visits() == 2, "a push is no visit to the source"
+    assert visits() == 2, "a push is not a visit to the source"
     with store.reading() as connection:
         found = read_subscription(connection, source.id)
         assert found is not None
@@ -259,7 +259,7 @@ async def test_a_push_with_an_older_update_is_outdated(pushed: Pushed) -> None:
 async def test_a_push_during_a_visit_is_neither_lost_nor_doubled(pushed: Pushed) -> None:
     await pushed.subscribe()
     pushed.publish(1, 2)
-    with pushed.store.writing() as connection:  # somebody visits, and will not be done soon
+    with pushed.store.writing() as connection:  # a visit is under way, and will not end soon
         claim_sources(connection, [pushed.source.id], now=pushed.clock(), lease_until=pushed.clock() + LEASE)
     assert await pushed.push(2)
     assert titles(pushed.store) == ["Post 1"]
@@ -277,7 +277,7 @@ async def test_pushes_and_visits_at_the_same_time(pushed: Pushed) -> None:
     assert sorted(titles(pushed.store)) == ["Post 1", "Post 2", "Post 3", "Post 4"]
 
 
-async def test_a_push_that_is_no_feed_sends_somebody_to_look(pushed: Pushed) -> None:
+async def test_push_that_is_not_a_feed_causes_a_visit(pushed: Pushed) -> None:
     await pushed.subscribe()
     assert not pushed.is_due()
     assert await pushed.push(body=b"something is new")
@@ -289,7 +289,7 @@ async def test_a_push_does_not_take_the_place_of_a_visit_that_was_asked_for(push
     await pushed.visit()
     await pushed.act()
     assert pushed.confirm()
-    assert pushed.is_due(), "what came out before the subscription began is pushed by nobody"
+    assert pushed.is_due(), "what came out before the subscription began is not pushed"
     assert await pushed.push(2)
     assert pushed.is_due()
 

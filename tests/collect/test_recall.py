@@ -120,7 +120,7 @@ async def test_who_asks_in_the_moment_in_which_the_last_read_ends_is_answered(
 
     async def ask_twice() -> None:
         await recall.ask(1, [], 0)
-        await recall.ask(1, [], 0)  # when those who read are at their end, but not yet known to be
+        await recall.ask(1, [], 0)  # when the readers are at their end, but not yet known to be
 
     monkeypatch.setattr(store, "read", answer)
     recall = Recall(store)

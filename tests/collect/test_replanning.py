@@ -298,7 +298,7 @@ async def test_workers_with_different_settings_do_not_undo_each_other_for_ever(
     assert walks == [1.0, 2.0]
     clock.advance(60.0)
     await second.keep()
-    assert walks == [1.0, 2.0, 2.0], "once more, when nobody plans by what was before"
+    assert walks == [1.0, 2.0, 2.0], "once more, when no worker plans by the old settings"
 
 
 async def test_source_that_another_transaction_holds_stops_no_worker(

@@ -128,7 +128,7 @@ async def test_a_group_that_is_refused_is_committed_one_by_one(faulty: FaultySto
     assert len(settled) == 3
 
 
-async def test_when_the_database_is_gone_for_good_nobody_waits_for_ever(faulty: FaultyStore) -> None:
+async def test_database_gone_for_good_ends_every_wait(faulty: FaultyStore) -> None:
     settled: list[Settlement] = []
     sources = claimed(faulty, 3)
     faulty.faults = [gone() for _ in range(100)]
@@ -144,7 +144,7 @@ async def test_when_the_database_is_gone_for_good_nobody_waits_for_ever(faulty: 
 
 
 async def test_too_late_to_wait(faulty: FaultyStore) -> None:
-    """At the end of a stop's grace, a database that is away is not waited for; the leases run out instead."""
+    """At the end of a stop's grace, a database that is away is not waited for; the leases expire instead."""
     settled: list[Settlement] = []
     faulty.faults = [away()]
     settler = make_settler(faulty, settled, give_up=True)

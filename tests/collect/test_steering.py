@@ -78,7 +78,7 @@ def test_a_freshness_target_moves_the_price_without_a_budget(store: Store) -> No
         )
 
 
-def test_a_slip_in_the_table_begins_the_price_anew(store: Store) -> None:
+def test_damaged_price_in_the_table_starts_again(store: Store) -> None:
     for nonsense in ("x", [1], {"seconds": "many"}, {"colour": 1}):
         with store.writing() as connection:
             set_setting(connection, PRICE_KEY, nonsense, NOON)

@@ -193,10 +193,10 @@ async def test_it_happens_once_an_hour_by_one_worker_at_a_time(
     assert await keep_up(store, settings, clock) == Done()
 
 
-async def test_a_turn_that_nobody_ends_is_taken_over(
+async def test_abandoned_turn_is_taken_over(
     store: Store, settings: Settings, origin: Origin, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker dies in the middle: another does the rest once the turn has run out."""
+    """The worker dies in the middle: another does the rest once the turn has expired."""
     origin.route("/feed", body=rss(*range(30)))
     add(store, origin.url("/feed"), clock)
     await collect(store, settings, clock)
@@ -320,8 +320,8 @@ async def test_records_become_sums_by_the_hour_that_say_the_same(
     assert count(store, collection_hours) < 1_000
 
 
-async def test_nobody_waits_long_for_a_batch(store: Store, settings: Settings, clock: FakeClock) -> None:
-    """While thousands of records go, whoever writes gets in between."""
+async def test_batch_makes_no_writer_wait_long(store: Store, settings: Settings, clock: FakeClock) -> None:
+    """While thousands of records are deleted, other writers get in between."""
     source_id = add(store, "http://one.example/feed", clock)
     rng = Random(1)
     with store.writing() as connection:

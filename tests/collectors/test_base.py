@@ -96,6 +96,6 @@ def test_text_stays_text_where_a_key_takes_text(key: str, text: str, value: obje
     assert read_text(SourceConfig, key, text) == value
 
 
-def test_a_type_nobody_knows_has_the_keys_of_every_source() -> None:
+def test_unknown_type_has_the_keys_of_every_source() -> None:
     assert config_model_of("brand.new") is SourceConfig
     assert issubclass(config_model_of("api.reddit"), SourceConfig)

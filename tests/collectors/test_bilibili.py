@@ -61,7 +61,7 @@ async def test_the_keys_are_asked_for_once_a_day(origin: Origin, clock: FakeCloc
         assert await runs.cost() == (0, 2)
 
 
-async def test_keys_that_changed_are_asked_for_anew(origin: Origin, clock: FakeClock) -> None:
+async def test_changed_keys_are_requested_again(origin: Origin, clock: FakeClock) -> None:
     site = Bilibili(origin)
     site.add(1)
     async with visits(origin, site, clock) as runs:

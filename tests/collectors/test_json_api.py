@@ -1,4 +1,4 @@
-"""Any JSON API: mapped by expressions, paged to what is known, its secrets in nothing that anybody sees."""
+"""Any JSON API: mapped by expressions, paged to what is known, its secrets in nothing that is shown."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -74,7 +74,7 @@ async def test_only_posts_of_the_minimum_score_are_taken_once_they_have_it(origi
         assert await runs.cost() == (1, 1)
         reddit.posts[0]["score"] = 40
         result = await runs.visit()
-        assert (result.items, result.left_out_count) == ((), 2), "nothing wanted is no alarm"
+        assert (result.items, result.left_out_count) == ((), 2), "nothing wanted is not an alarm"
 
 
 async def test_the_last_request_of_the_budget_is_the_last(origin: Origin) -> None:

@@ -1,4 +1,4 @@
-"""Sitemaps as sources: what is new or modified becomes items, and a bad day of the publisher's is no news."""
+"""Sitemaps as sources: what is new or modified becomes items, and a bad day of the publisher's is not news."""
 
 import contextlib
 import gzip
@@ -157,7 +157,7 @@ async def test_modes_and_patterns(pages: Origin, tmp_path: Path) -> None:
         read_config(SitemapConfig, {"mode": "old"}, "web.sitemap")
 
 
-async def test_other_wishes_begin_anew_without_repeating_what_is_stored(
+async def test_other_wishes_start_again_without_repeating_what_is_stored(
     pages: Origin, tmp_path: Path
 ) -> None:
     visitor = Visitor(tmp_path, pages.route("/map.xml", body=urlset(pages.url("/a"), pages.url("/b"))))
@@ -400,7 +400,7 @@ async def test_smart_mode_looks_at_the_text_of_a_few(
     changed = await visitor.news() + await visitor.news()
     assert changed == ["p1"]
     assert len(pages.requests) == 2 + 2 * 3, "a few of the pages in each visit"
-    # A lastmod that moved without the text is no modification.
+    # A lastmod that moved without the text is not a modification.
     pages.route("/map.xml", body=urlset(*urls, lastmod=OLD))
     await visitor.visit()
     pages.route("/map.xml", body=urlset(f"{urls[0]} {NEWER}", f"{urls[2]} {NEWER}", *urls[3:]))
@@ -408,7 +408,7 @@ async def test_smart_mode_looks_at_the_text_of_a_few(
     assert await visitor.news() == ["p2"]
 
 
-async def test_a_damaged_memory_is_begun_anew(pages: Origin, tmp_path: Path) -> None:
+async def test_damaged_memory_starts_again(pages: Origin, tmp_path: Path) -> None:
     visitor = Visitor(tmp_path, pages.route("/map.xml", body=urlset(pages.url("/1"), pages.url("/2"))))
     await visitor.visit()
     assert visitor.memory is not None

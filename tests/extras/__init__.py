@@ -1,1 +1,1 @@
-"""The wheel and each of its extras in an empty environment, as somebody else has them: `make extras`."""
+"""The wheel and each of its extras in an empty environment, as users have them: `make extras`."""

@@ -160,7 +160,7 @@ async def test_plain_text_that_says_gzip_is_read(origin: Origin, fetcher: Fetche
 
 
 @pytest.mark.parametrize("encoding", ["lzma", "gzip, br, gzip, br", "aws-chunked"])
-async def test_an_encoding_nobody_asked_for(origin: Origin, fetcher: Fetcher, encoding: str) -> None:
+async def test_encoding_that_was_not_asked_for(origin: Origin, fetcher: Fetcher, encoding: str) -> None:
     url = origin.route("/feed", body=b"x", headers={"Content-Encoding": encoding})
     assert (await failure(fetcher, url)).kind is FailureKind.BROKEN
 
@@ -292,7 +292,7 @@ async def test_tls_on_a_plain_port_and_the_other_way(origin: Origin, fetcher: Fe
         assert error.kind is FailureKind.BROKEN
 
 
-async def test_nobody_listens(fetcher: Fetcher) -> None:
+async def test_closed_port_is_refused(fetcher: Fetcher) -> None:
     with Origin() as gone:
         url = gone.url("/")
     assert (await failure(fetcher, url)).kind is FailureKind.CONNECT

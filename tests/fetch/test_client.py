@@ -73,7 +73,7 @@ async def test_a_304_may_bring_new_validators(origin: Origin, fetcher: Fetcher) 
     assert response.validators == Validators(etag=b'"v2"', last_modified=b"long ago", body_hash=b"hash")
 
 
-async def test_a_304_nobody_asked_for_is_broken(origin: Origin, fetcher: Fetcher) -> None:
+async def test_unrequested_304_is_broken(origin: Origin, fetcher: Fetcher) -> None:
     url = origin.route("/feed", status=304)
     error = await failure(fetcher, Request(url, Validators(body_hash=b"hash")))
     assert (error.kind, error.http_status) == (FailureKind.BROKEN, 304)
@@ -388,7 +388,7 @@ async def test_the_deadline_is_for_all_hops_together(origin: Origin) -> None:
 # -- what is sent -----------------------------------------------------------------------------------------
 
 
-async def test_nothing_is_sent_that_nobody_asked_for(origin: Origin, fetcher: Fetcher) -> None:
+async def test_nothing_is_sent_that_was_not_asked_for(origin: Origin, fetcher: Fetcher) -> None:
     url = origin.route("/feed", body=FEED, headers={"Set-Cookie": "track=me; Path=/"})
     await fetcher.get(Request(url))
     await fetcher.get(Request(url))

@@ -136,8 +136,8 @@ async def test_one_request_for_one_poll(origin: Origin, reader: Reader) -> None:
         assert [(request.method, request.target) for request in origin.requests] == [("GET", "/feed")] * polls
 
 
-async def test_a_kept_connection_that_is_lost_is_tried_once_more(origin: Origin, reader: Reader) -> None:
-    """It may close in the moment of its use, which is nobody's fault. Once more, not twice."""
+async def test_lost_kept_connection_is_retried_once(origin: Origin, reader: Reader) -> None:
+    """It may close in the moment of its use, which is not a fault. Once more, not twice."""
     origin.route("/feed", [Answer(FEED), Answer(fault="reset"), Answer(fault="reset"), Answer(FEED)])
     assert await reader.poll() is not None
     assert await reader.poll() is None

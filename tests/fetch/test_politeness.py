@@ -162,7 +162,7 @@ async def test_one_broken_page_only_slows_its_host() -> None:
     assert politeness.try_enter("h")
 
 
-async def test_those_who_wait_hear_of_a_long_rest_at_once() -> None:
+async def test_waiting_requests_hear_of_a_long_rest_at_once() -> None:
     politeness = Politeness(concurrency=1, spacing_seconds=0)
     assert politeness.try_enter("h")
     waiting = [waits(politeness) for _ in range(3)]

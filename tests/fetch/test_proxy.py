@@ -78,7 +78,7 @@ async def test_tunnels_are_guarded_and_work() -> None:
         async with door() as fetcher, fetcher.open_to_child(max_bytes=100_000) as proxy:
             reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
             writer.write(f"CONNECT 127.0.0.1:{secure.port} HTTP/1.1\r\n\r\n".encode())
-            assert b" 407 " in await reader.readline(), "nobody gets in without the password"
+            assert b" 407 " in await reader.readline(), "no one gets in without the password"
             writer.close()
             assert await fetched_by_a_program(proxy, secure.url("/"), **trust) == (True, b"in private")
         async with Fetcher(user_agent="x") as fetcher, fetcher.open_to_child(max_bytes=100_000) as proxy:

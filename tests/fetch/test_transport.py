@@ -421,7 +421,9 @@ def test_what_a_proxy_says_before_the_tunnel_is_used_is_not_passed_on(
             setting.plain_peer(opening) as proxy,
             setting.door(connect_seconds=0.2, proxy=proxy.url()) as fetcher,
         ):
-            expected = FailureKind.TLS if answer else FailureKind.TIMEOUT  # it is no answer to a handshake
+            expected = (
+                FailureKind.TLS if answer else FailureKind.TIMEOUT
+            )  # it is not an answer to a handshake
             assert await failure(fetcher, "https://a.example/") is expected
             await until(lambda: proxy.open == 0)
 

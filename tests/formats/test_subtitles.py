@@ -10,7 +10,7 @@ def test_webvtt_is_read_without_marks_notes_and_styles() -> None:
 STYLE
 ::cue { color: red }
 
-NOTE nobody says this
+NOTE not spoken
 
 first
 00:00.000 --> 00:01.250 align:start position:0%

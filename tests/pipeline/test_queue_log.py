@@ -21,7 +21,7 @@ def test_an_absent_database_is_told_without_a_traceback() -> None:
     assert (told.getMessage(), told.exc_info) == ("it failed: connection refused", None)
 
 
-def test_a_job_that_has_gone_to_somebody_else_is_told_on_one_line() -> None:
+def test_job_that_another_worker_took_is_told_on_one_line() -> None:
     error = ConnectorException("wrapped")
     error.__cause__ = RuntimeError('Job was not found or not in "doing" or "todo" status\nCONTEXT: …')
     told = logging.LogRecord(

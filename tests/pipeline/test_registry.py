@@ -1,4 +1,4 @@
-"""Step types are found by name, and a plugin that is broken harms nobody else."""
+"""Step types are found by name, and a broken plugin harms no other."""
 
 import logging
 import sys

@@ -171,7 +171,7 @@ async def test_a_filter_ends_the_run_as_skipped(store: Store, worker: Worker) ->
     assert [each.status for each in run.steps] == ["completed", "skipped"]
 
 
-async def test_what_may_pass_is_tried_again(store: Store, worker: Worker, tmp_path: Path) -> None:
+async def test_passing_error_is_retried(store: Store, worker: Worker, tmp_path: Path) -> None:
     run_ids = make_runs(
         store,
         1,
@@ -348,7 +348,7 @@ async def test_a_worker_whose_lease_has_passed_on_changes_nothing(
                 pipeline_executions.update().values(lease_no=pipeline_executions.c.lease_no + 1)
             )
         await until(lambda: not worker.in_hand)
-    assert read_run(store, run_id).steps[0].status == "running", "it is somebody else's now"
+    assert read_run(store, run_id).steps[0].status == "running", "it is another worker's now"
 
 
 async def test_the_databases_clock_decides_how_long_a_lease_lasts(

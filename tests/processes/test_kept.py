@@ -1,4 +1,4 @@
-"""A program runs to its end under its keeper, and ends with whoever wanted it."""
+"""A program runs to its end under its keeper, and ends with its caller."""
 
 import asyncio
 import os

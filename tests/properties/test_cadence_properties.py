@@ -211,7 +211,7 @@ def test_cadence_is_always_one_of_seven(conn: Any, times: list[int], visits: lis
 @LOTS
 @given(st.lists(st.booleans(), min_size=1, max_size=31))
 def test_analysis_is_repeated_when_it_should(conn: Any, news: list[bool]) -> None:
-    begin(conn, [NOW - hour * 3600 for hour in range(5)])  # realtime, as soon as anybody looks
+    begin(conn, [NOW - hour * 3600 for hour in range(5)])  # realtime, at the next look
     for number, has_new in enumerate(news, 1):
         conn.execute("UPDATE source_stats SET frequency_type = 'low', cadence = 'P6'")
         row = update_source_stats(conn, "1", has_new_entries=has_new, now=NOW)

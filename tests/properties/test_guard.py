@@ -145,7 +145,7 @@ def test_an_entry_is_understood_or_refused(entry: str) -> None:
         guard = Guard([entry])
     except SettingError:
         return
-    # Nobody opens a door by a slip: an entry is never everything.
+    # A slip opens no door: an entry is never everything.
     refused = 0
     for host, address in (
         ("a.example", "10.0.0.1"),

@@ -23,7 +23,7 @@ PEOPLE = (1, 2, 3)
 
 @dataclass
 class Naive:
-    """Every item of everybody, one by one."""
+    """Every item of every user, one by one."""
 
     unread: dict[int, set[int]] = field(default_factory=lambda: {user_id: set() for user_id in PEOPLE})
     items: dict[int, tuple[int, float]] = field(default_factory=dict)  # source and time, by number

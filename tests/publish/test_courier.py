@@ -79,7 +79,7 @@ async def test_webhook_gets_the_message_with_its_key_and_secret_headers(
     assert states(store) == [("sent", None)]
 
 
-async def test_delivery_that_may_work_later_is_tried_again_under_the_same_key(
+async def test_delivery_that_may_work_later_is_retried_under_the_same_key(
     store: Store, origin: Origin, fetcher: Fetcher, clock: FakeClock
 ) -> None:
     origin.route("/hook", Answer(status=503, body="busy", headers={"Retry-After": "90"}))

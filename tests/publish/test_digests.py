@@ -302,7 +302,7 @@ async def test_change_of_a_digest_takes_its_lease_and_keeps_its_place(store: Sto
         ({"config": {"words": 3}}, "no key words"),
         ({"config": {"max_items": 0}}, "max_items"),
         ({"config": {"write": "text", "prompt": "{{ items"}}, "prompt"),
-        ({"targets": ("nobody",)}, "no target nobody"),
+        ({"targets": ("unknown",)}, "no target unknown"),
         ({"name": "Big Name"}, "cannot be a digest's name"),
     ],
 )

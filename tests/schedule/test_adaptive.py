@@ -209,7 +209,7 @@ def test_failed_visits_change_nothing_but_what_waits_is_not_forgotten() -> None:
     assert soon < POLICY.plan(state, MONDAY, Random(1)).next_at - MONDAY
 
 
-def test_a_damaged_state_begins_anew_and_time_never_runs_backwards() -> None:
+def test_damaged_state_starts_again_and_time_never_runs_backwards() -> None:
     visit = Observation(MONDAY, "new", (MONDAY - 500, MONDAY - 60), 2)
     state = POLICY.digest(None, visit)
     assert state is not None

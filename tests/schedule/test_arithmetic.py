@@ -72,14 +72,14 @@ def test_states_and_plans_are_the_same_compiled_and_interpreted(
 
 
 @pytest.mark.parametrize("state", [None, b"", b"\x01" * layout.PACKED_BYTES])
-def test_without_a_valid_state_both_begin_anew(compiled: Compiled, state: bytes | None) -> None:
+def test_without_a_valid_state_both_start_again(compiled: Compiled, state: bytes | None) -> None:
     visit = Observation(START, "new", (START - 60, START - DAY), 2, first=True)
     assert Interpreted().digest(state, visit, None) == compiled.digest(state, visit, None)
     one, two = (each.plan(state, START, 800.0, 300.0) for each in (Interpreted(), compiled))
     assert one == pytest.approx(two, rel=1e-12)
 
 
-def test_visit_from_before_the_last_begins_the_state_anew(compiled: Compiled) -> None:
+def test_visit_from_before_the_last_starts_the_state_again(compiled: Compiled) -> None:
     state = Interpreted().digest(None, Observation(START, "new", (START - 60,), 1, first=True), None)
     earlier = Observation(START - DAY, "unchanged", (), 0)
     assert compiled.digest(state, earlier, None) == Interpreted().digest(state, earlier, None)

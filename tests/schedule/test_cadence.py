@@ -153,7 +153,7 @@ def test_the_policy_settles_on_the_sources_rhythm() -> None:
     assert len(driven.visits) == pytest.approx(960, rel=0.02)
 
 
-def test_a_damaged_state_begins_anew() -> None:
+def test_damaged_state_starts_again() -> None:
     policy = CadencePolicy()
     visit = Observation(MONDAY, "new", (MONDAY - 30, MONDAY - 20, MONDAY - 10), 3)
     state = policy.digest(None, visit)

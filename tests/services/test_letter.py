@@ -125,7 +125,7 @@ def test_text_as_html_escapes_and_links() -> None:
     "text",
     [
         *(
-            "nobody",
+            "unknown",
             "@example.org",
             "a@",
             "",

@@ -23,9 +23,9 @@ def test_a_trace_file_is_read(tmp_path: Path) -> None:
 def test_what_is_no_trace_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "trace.npz"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="is no trace file"):
+    with pytest.raises(InputError, match="is not a trace file"):
         load_trace(path)
-    with pytest.raises(InputError, match="is no trace file"):
+    with pytest.raises(InputError, match="is not a trace file"):
         load_trace(tmp_path / "missing.npz")
 
 

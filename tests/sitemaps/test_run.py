@@ -69,7 +69,7 @@ async def test_fifty_thousand_addresses_of_which_twenty_changed(site: Site) -> N
     assert len(site.shown()) == 30
 
 
-async def test_other_wishes_begin_anew(site: Site) -> None:
+async def test_other_wishes_start_again(site: Site) -> None:
     await site.run()
     site.wishes = Wishes(include=("/p0",))
     outcome = await site.run()

@@ -174,10 +174,10 @@ async def test_backups_come_daily_are_kept_for_a_week_and_can_be_restored(tmp_pa
         assert restore(manager, find_backup(manager, None)) == 2
         assert set((await manager.get_site_state("s")).processed_urls) == {"a", "b"}
         (tmp_path / "bad.json").write_text('{"format": 99}')
-        with pytest.raises(InputError, match="is no backup"):
+        with pytest.raises(InputError, match="is not a backup"):
             restore(manager, tmp_path / "bad.json")
         assert set((await manager.get_site_state("s")).processed_urls) == {"a", "b"}
 
 
-async def test_headwaters_own_database_is_nobody_elses_to_back_up(store: Store) -> None:
+async def test_headwaters_own_database_is_backed_up_only_by_headwater(store: Store) -> None:
     assert await back_up_daily(IncrementalStateManager(store=store), 0.0) is None

@@ -157,11 +157,11 @@ class Fleet:
         self._killed_at = time.monotonic()
 
     def has_outlived_the_killed(self) -> bool:
-        """Whether somebody else has had the time to take over what they left leased."""
+        """Whether another process has had the time to take over what they left leased."""
         return time.monotonic() > self._killed_at + FROZEN_SECONDS + TAKING_OVER_SECONDS
 
     def look_after(self) -> None:
-        """Measure everybody, wake the frozen once its leases have passed on, notice who ended without being told."""
+        """Measure all, wake the frozen process once its leases have passed on, notice unexpected ends."""
         if self._frozen is not None and time.monotonic() > self._frozen[1] + FROZEN_SECONDS:
             self.wake_up()
         for name, process in self.processes.items():
@@ -184,7 +184,7 @@ class Fleet:
         with suppress(StoreError), Store.open(self.url) as store, store.writing() as connection:
             if (
                 not store.is_sqlite
-            ):  # one who is frozen in a transaction is woken by us: we must not wait for it
+            ):  # a process frozen in a transaction is woken by us: we must not wait for it
                 connection.exec_driver_sql("SET LOCAL lock_timeout = '5s'")
             request_refresh(connection, None, time.time())
 
@@ -203,7 +203,7 @@ class Fleet:
         return done()
 
     def end(self) -> None:
-        """Stop everybody politely, and read what they logged."""
+        """Stop every process politely, and read what they logged."""
         self.wake_up()
         self._asking.set()
         self._caller.join(15)

@@ -29,7 +29,7 @@ KEPT = {
 
 @dataclass
 class Series:
-    """One process while nobody kills it: seconds, megabytes, handles."""
+    """One process until it is killed: seconds, megabytes, handles."""
 
     at: list[float] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)

@@ -16,8 +16,8 @@ from headwater.web.server import address_of, listen, serve_app
 Known = tuple[str, int]  # an item: its source's name in addresses, and its number
 
 # What a feed shows: more than can be published while its source is rightly left alone, for what left the feed by then
-# would be nobody's fault and could not be told from what was lost by ours. That visits do not come late is looked at
-# for itself. Documents are as large at the end as in the beginning, and so should be the memory of those who read them.
+# would not be a fault and could not be told from what was lost by ours. That visits do not come late is looked at
+# for itself. Documents are as large at the end as in the beginning, and so should be the memory of their readers.
 WINDOW_SECONDS = HISTORY_SECONDS
 
 
@@ -26,7 +26,7 @@ class Published:
     """What there was."""
 
     everything: dict[Known, float]  # and when
-    due: set[Known]  # what nobody may have missed
+    due: set[Known]  # what no reader may have missed
     to_correct: set[Known]
     corrected: set[Known]  # those of them whose correction has come out
 
@@ -59,7 +59,7 @@ class Publishing:
         return time.time() if self._ended_at is None else self._ended_at
 
     def count_from_now(self) -> None:
-        """Everybody has seen every source once: what comes from now on must not be missed."""
+        """All have seen every source once: what comes from now on must not be missed."""
         self._counted_from = time.time()
 
     def end(self) -> None:

@@ -78,7 +78,7 @@ def reckon(fleet: Fleet, store: Store, publishing: Publishing, report: Report) -
     wrong("items lost", lost)
     for each in lost[:MOST_TRACED]:
         wrong(f"  {each}, published at 0 s", _trace(visits[each[0]], published.everything[each]))
-    wrong("items nobody published", sorted(set(stored) - set(published.everything)))
+    wrong("items that were never published", sorted(set(stored) - set(published.everything)))
     wrong("items stored twice", _several(stored))
     wrong("items changed that did not change", sorted(set(versions) - published.to_correct))
     wrong("items changed several times", _several(versions))

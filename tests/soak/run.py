@@ -15,13 +15,13 @@ from tests.soak.reckoning import Report, is_settled, reckon
 
 DATABASES = ("sqlite", "postgresql")
 SETTLING_SECONDS = 300.0  # at most: on a machine that does nothing else it takes ten
-# A visit that a busy machine cuts off makes its source rest for a quarter of an hour: here somebody looks after that,
+# A visit that a busy machine cuts off makes its source rest for a quarter of an hour: here a watcher looks after that,
 # so that nothing leaves a feed (publishing.WINDOW_SECONDS) before it is seen.
 REFRESH_SECONDS = 60.0
 # However long it is: in the second half of its life a process has loaded and prepared what it will need.
 MOST_MEGABYTES_MORE, MOST_FILES_MORE = 8.0, 8.0
-QUIET_SHARE = 0.1  # at the end nobody is disturbed
-WARMING_SHARE = 0.25  # at the beginning everybody is
+QUIET_SHARE = 0.1  # at the end no process is disturbed
+WARMING_SHARE = 0.25  # at the beginning every process is
 
 
 def soak(

@@ -33,7 +33,7 @@ OLD = sorted(known_revisions() - {HEAD})
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def aged(request: pytest.FixtureRequest, tmp_path: Path, worker_name: str) -> Iterator[Store]:
-    """A store whose tables nobody has made yet."""
+    """A store without its tables."""
     if request.param == "sqlite":
         with Store(f"sqlite:///{tmp_path / 'aged.db'}") as store:
             yield store

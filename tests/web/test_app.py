@@ -122,7 +122,7 @@ def test_it_answers_under_the_address_it_listens_on(
 
 
 @pytest.mark.parametrize("wanted", ["中", "fr", "zh; Domain=x", "zh\r\nX: y", ""])
-def test_a_language_nobody_speaks_is_not_remembered(browser: TestClient, wanted: str) -> None:
+def test_unknown_language_is_not_remembered(browser: TestClient, wanted: str) -> None:
     answer = browser.get("/", params={"language": wanted})
     assert answer.status_code == 200
     assert 'lang="en"' in answer.text

@@ -24,7 +24,7 @@ def test_guesses_are_counted_by_address_in_bounded_memory(
     assert wrong.seconds_to_wait("::ffff:192.0.2.1") == FAILURE_WINDOW_SECONDS
     assert wrong.seconds_to_wait("192.0.2.2") == 0
     clock.advance(-3600)
-    assert wrong.seconds_to_wait("192.0.2.1") == 0, "a clock that was set back locks nobody out"
+    assert wrong.seconds_to_wait("192.0.2.1") == 0, "a clock that was set back locks no one out"
     for number in range(3):
         wrong.add(f"198.51.100.{number}")
     clock.advance(3600)

@@ -1,4 +1,4 @@
-"""Whoever serves keeps the search index up to date."""
+"""The server keeps the search index up to date."""
 
 import pytest
 

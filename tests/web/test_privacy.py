@@ -257,7 +257,7 @@ def test_every_route_hides_what_is_another_users(
             leaks.append(f"{endpoint} shows the other user's texts ({status})")
         if status >= 500:
             leaks.append(f"{endpoint} fails ({status})")
-        # A page sends those who come without a session to sign in.
+        # A page sends visitors without a session to sign in.
         is_refused = status in REFUSED or (way_in == "key" and status == 303)
         if "{" in endpoint.path and endpoint.path not in FOR_ALL and not is_refused:
             leaks.append(f"{endpoint} answers {status}")

@@ -14,7 +14,7 @@ def main() -> None:
         return
     listening = (
         signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )  # else somebody wants it ignored
+    )  # else the caller wants it ignored
     if listening:
         # While it is only importing there is nothing to tidy up, and no import is to be left by an exception.
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))

@@ -52,7 +52,7 @@ def rules(
         list[str] | None,
         typer.Option("--to", metavar="TARGET", help=t("Send alerts to this target; may be repeated.")),
     ] = None,
-    nobody: Annotated[bool, typer.Option("--to-none", help=t("Send no alerts."))] = False,
+    to_none: Annotated[bool, typer.Option("--to-none", help=t("Send no alerts."))] = False,
     off: Annotated[
         list[str] | None,
         typer.Option("--off", metavar="KIND", help=t("Do not look for this kind; may be repeated.")),
@@ -83,7 +83,7 @@ def rules(
         before = get_rules(connection)
         wanted = changed_rules(
             before,
-            targets=() if nobody else tuple(to) if to else None,
+            targets=() if to_none else tuple(to) if to else None,
             off=() if all_kinds else tuple(off) if off else None,
             failing_days=failing_days,
             every_minutes=every_minutes,

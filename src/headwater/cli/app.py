@@ -213,12 +213,12 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return 130
     except typer.TyperException as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # it has shown the help and is no error to us
+        if type(error).__name__ == "NoArgsIsHelpError":  # it has shown the help and is not an error to us
             return 0
         _complain(_describe(error))
         return error.exit_code
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
+        sys.stderr.close()  # the reader of our output has gone; there is no one to tell
         return 1
     except HeadwaterError as error:
         if debug:

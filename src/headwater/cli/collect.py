@@ -122,7 +122,7 @@ def collect(
                                 finished = await engine.collect_sources(ids)
                             else:
                                 finished = await engine.collect_due()
-                                await engine.keep_up()  # nobody else may do it where collecting is cron's
+                                await engine.keep_up()  # with collecting from cron no other process may do it
                     return finished and beside.finished, engine.tally
 
         finished, tally = run(work())
@@ -281,7 +281,7 @@ def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
         asked = True
         stop()
 
-    # A terminal that goes away is no reason to stop for whoever started us with nohup.
+    # Started with nohup, we go on when the terminal goes away.
     hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
     numbers = (signal.SIGTERM, signal.SIGINT, *hangup)
     for number in numbers:

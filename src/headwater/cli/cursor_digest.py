@@ -59,7 +59,7 @@ def digest(
         else:
             print_document(result.output["text"])
         if acknowledge_all:
-            sys.stdout.flush()  # whoever reads our output has it before it counts as read
+            sys.stdout.flush()  # the reader of our output has it before it counts as read
             with store.writing() as connection:
                 acknowledge(connection, name, page.position, now=time.time())
 

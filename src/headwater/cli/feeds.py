@@ -239,7 +239,7 @@ def export(
 
 
 def _is_address(place: str) -> bool:
-    """Whether somebody means the web: it says so, or there is no such file and it begins like a host's name."""
+    """Whether `place` means the web: it says so, or there is no such file and it begins like a host's name."""
     if re.match(r"(https?|feed):", place, re.IGNORECASE):
         return True
     return bool(re.match(r"[^/.\s]+(\.[^/.\s]+)+/", place)) and not Path(place).exists()
@@ -257,7 +257,7 @@ def _naming(place: str) -> Iterator[None]:
 
 def _read(place: str) -> bytes:
     if not place:
-        raise InputError("an empty name is no file; give a file, or - for standard input")
+        raise InputError("an empty name is not a file; give a file, or - for standard input")
     try:
         return sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()
     except OSError as error:

@@ -249,7 +249,7 @@ def publish(
     with session.open_store() as store:
         index_all(store, time.time())
         with store.reading() as connection:
-            # A private one is not put where everybody reads without being asked for.
+            # A private one is put where everyone can read it only when asked for.
             chosen = names or [outlet.name for outlet in list_outlets(connection) if outlet.token is None]
         with progress_bar(t("Publishing"), quiet=json) as advance:
             for number, name in enumerate(chosen):

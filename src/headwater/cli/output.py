@@ -73,7 +73,7 @@ def print_json_list(things: Iterable[Any]) -> None:
 
 
 def print_json_line(data: Any) -> None:
-    """One thing on a line of its own, for whoever reads them one by one."""
+    """One thing as one line, for readers that take them one by one."""
     typer.echo(escaped(orjson.dumps(data).decode(), "\\u{:04x}").encode())
 
 

@@ -181,7 +181,7 @@ async def _collect(store: "Store", settings: Settings) -> tuple[bool, Done]:
     def listen() -> None:
         said = os.read(0, 100)
         if not said:
-            os._exit(1)  # whoever started us is gone, at once and without a word
+            os._exit(1)  # our starter is gone: end at once and without a word
         if _END in said:
             working.cancel()
         collecting.stop()

@@ -327,7 +327,7 @@ def _in_batches(
     *,
     quiet: bool,
 ) -> None:
-    """Work through many rows in transactions of a size that keeps nobody waiting, with a progress bar."""
+    """Work through many rows in transactions short enough for other writers, with a progress bar."""
     with progress_bar(title, quiet=quiet) as advance:
         for begin in range(0, len(ids), BATCH):
             with store.writing() as connection:

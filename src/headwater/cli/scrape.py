@@ -85,7 +85,7 @@ def _chosen(report: "PageReport", choose: int) -> "Proposal":
 def _confirm() -> bool:
     try:
         return typer.confirm(t("Save this as a source?"))
-    except typer.Abort:  # nobody is there to answer
+    except typer.Abort:  # no one is there to answer
         return False
 
 

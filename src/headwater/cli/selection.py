@@ -1,4 +1,4 @@
-"""How commands let somebody say which items: the same options everywhere."""
+"""The options by which commands choose items: the same everywhere."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -51,7 +51,7 @@ class Session:
         return bool(self.settings.database_url) or (self.settings.data_dir / "headwater.db").exists()
 
     def open_store(self, *, waiting: bool = False) -> "Store":
-        """The store. `waiting`: for a database that is away, as whoever works on for ever does later on, too."""
+        """The store. `waiting`: for a database that is away, as long-running processes do later on, too."""
         from headwater.store.core.database import Store
         from headwater.store.core.retry import wait_for
 

@@ -164,7 +164,9 @@ def read_budgets(text: str) -> list[float]:
     except ValueError:
         budgets = []
     if not budgets or not min(budgets) > 0:
-        raise InputError("{text} is no budget: give visits per day such as 24,6,2, or own", text=repr(text))
+        raise InputError(
+            "{text} is not a budget: give visits per day such as 24,6,2, or own", text=repr(text)
+        )
     return budgets
 
 

@@ -121,7 +121,7 @@ def decide(
     found: list[Candidate], known: Mapping[bytes, Known], *, now: float, has_history: bool
 ) -> Decision:
     """Compare what was found with what is known."""
-    # The items that are here under an id of their own: nobody else can be them.
+    # The items that are here under their own id: no other item can be them.
     taken = {known[candidate.id_key].item_key for candidate in found if candidate.id_key in known}
     changes: list[ItemChange] = []
     times: list[float] = []

@@ -57,7 +57,7 @@ STOP_SECONDS = 30.0
 SLOW_SECONDS = 1.0  # of a visit, after which it no longer takes another's place
 LOOK_SECONDS = 1.0
 MIN_SLEEP_SECONDS = 0.02
-HELD_SECONDS = 0.1  # before another look at what is due, but which somebody does not let go of
+HELD_SECONDS = 0.1  # before another look at due sources that another transaction keeps locked
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class Tally:
 class Engine:
     """Collects from one store. An async context manager; `collect_due`, `collect_sources` or `run` does the work.
 
-    Without a `clock` of the caller's, the database's decides what is due and which leases have run out.
+    Without a `clock` of the caller's, the database's decides what is due and which leases have expired.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Engine:
             settings,
             self._clock,
             self._rng,
-            # By then every worker has read the settings anew, and what it visited before is settled.
+            # By then every worker has read the settings again, and what it visited before is settled.
             again_after_seconds=settings.collector_tick + self._lease_end(0.0),
             give_up=lambda: self._stopping,
         )
@@ -190,7 +190,7 @@ class Engine:
         now = self._clock()
 
         async def work() -> None:
-            # What comes due while this goes on is for the next run, or there might be no end to it.
+            # What comes due while this goes on is for the next run, or it might never end.
             await self._claim_until_none(due_by=now)
             await self._visit_named(waiting)
 
@@ -239,7 +239,7 @@ class Engine:
             while not self._stopping:
                 await self._steer()
                 await self._retry(self._replanner.keep)
-                # Made anew every round: what is set in the database takes effect at once.
+                # Made again every round: what is set in the database takes effect at once.
                 self._context = await self._retry(self._read_context)
                 if self._upkeep.may_be_due and (self._keeping_up is None or self._keeping_up.done()):
                     self._keeping_up = asyncio.create_task(self.keep_up())
@@ -270,7 +270,7 @@ class Engine:
 
     async def _work(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Run `work` with a settler beside it, then let every visit end and every result be committed."""
-        await self._steer()  # here too, for those who collect from cron
+        await self._steer()  # here too, for collecting from cron
         await self._retry(self._replanner.keep)
         self._context = context = await self._retry(self._read_context)
         self._settler = settler = Settler(
@@ -297,7 +297,7 @@ class Engine:
             left_over = await self._cut_off()
             await settler.finish()
             await settling
-            if left_over:  # stopped at once, or by an error: their leases need not run out for that
+            if left_over:  # stopped at once, or by an error: their leases need not expire first
                 with contextlib.suppress(StoreError):
                     await self._store.write(release_leases, left_over)
 
@@ -327,7 +327,7 @@ class Engine:
             self._steered_at = price.at
 
     async def _tell_outage(self) -> None:
-        """Leave a mark while our own network is down, for everybody to see; take it away afterwards."""
+        """Leave a mark while our own network is down, for every process to see; take it away afterwards."""
         now = self._clock()
         if not self._outages.is_ours(now):
             if self._outage_since is not None:
@@ -418,7 +418,7 @@ class Engine:
                 self._look_for_slow()
 
     def _look_for_slow(self) -> None:
-        """Let visits that take long hold up nobody else: others begin beside them, up to a limit."""
+        """Let long visits hold up no others: others begin beside them, up to a limit."""
         room = self._settings.slow_visits - len(self._slow)
         since = time.monotonic() - SLOW_SECONDS
         late = [task for task, began in self._began.items() if began < since and task not in self._slow]
@@ -459,7 +459,7 @@ class Engine:
         if not task.cancelled() and (error := task.exception()):
             log.error("source %s: a visit ended with an error of our own", source.id, exc_info=error)
         self._fill_slots()
-        # While there are sources in line for every slot, nobody waits to hear of each of thousands of visits.
+        # While there are sources in line for every slot, no caller waits to hear of each of thousands of visits.
         if self._host_queues.ready < self._settings.collector_concurrency or not self._visits:
             self._progress.set()
 

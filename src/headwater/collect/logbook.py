@@ -12,7 +12,7 @@ SUMMARY_SECONDS = 60.0
 
 
 class Logbook:
-    """Told of every settled visit. Says so in words, and in fields for whoever reads the log by machine."""
+    """Told of every settled visit. Says so in words, and in fields for programs that read the log."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()

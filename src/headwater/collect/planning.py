@@ -2,7 +2,7 @@
 
 Which policy plans a source: the one set on it; else, where an interval is set on it, the fixed interval; else, while
 its type's interval was set by hand and there is little history, the fixed interval; else the fleet's. Whenever a policy
-breaks down, the fixed interval stands in, the event is logged and the state is begun anew: planning never stops a
+breaks down, the fixed interval stands in, the event is logged and the state starts again: planning never stops a
 collection.
 """
 
@@ -180,7 +180,7 @@ class Planner:
         return source.planned_from != self._fingerprint(source, source.plan_reason)
 
     def _fingerprint(self, source: Source, reason: Json) -> int:
-        """A checksum of all that a plan is made of, but for what visits have shown. Never 0, which is no plan's."""
+        """A checksum of all that a plan is made of, but for what visits have shown. Never 0, which no plan has."""
         name = self.policy_of(source).name
         by_interval = name == "interval" or reason.get("policy") == "interval"
         interval = self.interval_seconds(source) if by_interval else None
@@ -265,7 +265,7 @@ class Planner:
     ) -> SourceStats:
         stats = source.stats or SourceStats()
         if not is_sound(stats):
-            log.warning("source %s: its statistics are damaged and begin anew", source.id)
+            log.warning("source %s: its statistics are damaged and start again", source.id)
             stats = SourceStats()
         advanced = advance_stats(
             stats,
@@ -339,7 +339,7 @@ def read_policy(name: str | None) -> str | None:
 
 
 def _has_lost_state(policy: Policy, source: Source) -> bool:
-    """Whether a policy must learn a source anew: its state is damaged, or another policy's."""
+    """Whether a policy must learn a source again: its state is damaged, or another policy's."""
     if isinstance(policy, AdaptivePolicy):
         return not is_state(source.policy_state)
     return isinstance(policy, CadencePolicy) and unpack_stats(source.policy_state) is None

@@ -164,7 +164,7 @@ def _begin(connection: Connection, subscription: Subscription, now: float) -> st
         return "unsubscribe"
     ends_at = subscription.lease_ends_at or 0.0
     if state == "active" and ends_at <= now:
-        log.warning("source %s: its hub let the lease run out; it is polled again", source_id)
+        log.warning("source %s: its hub let the lease expire; it is polled again", source_id)
         request_refresh(connection, [source_id], now)
     next_state = "active" if state == "active" and ends_at > now else "pending"
     act_at = min(now + wait, ends_at) if next_state == "active" else now + wait
@@ -218,7 +218,7 @@ def confirm(
     )
     if subscription.state == "pending":
         change_subscription(connection, source_id, verified_at=now, missed_at=None)
-        # What came out between the last visit and this moment is pushed by nobody.
+        # The hub does not push what came out between the last visit and this moment.
         request_refresh(connection, [source_id], now)
     return True
 
@@ -307,7 +307,7 @@ def _store_push(
 def _without_outdated(
     connection: Connection, source_id: int, found: list[Candidate], known: Mapping[bytes, Known]
 ) -> list[Candidate]:
-    """What hubs deliver late, or somebody delivers again, must not undo what came after it; a visit sees what holds."""
+    """A late or repeated delivery must not undo what came after it; a visit sees what holds."""
     memories = {each.id_key: known[each.id_key] for each in found if each.id_key in known}
     keys = [
         memories[each.id_key].item_key
@@ -333,7 +333,7 @@ def _pushed_settlement(
     now: float,
 ) -> Settlement:
     """What is written for a push: items and what policies learn from them. All that is known of the source's own
-    address (validators, plan, failures) stays as it is, for nobody has been there.
+    address (validators, plan, failures) stays as it is, because no visit was made.
     """
     settlement = successful_settlement(
         source,

@@ -55,7 +55,7 @@ class Recall:
             group, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
             try:
                 answers = await self._store.read(_answer, group)
-            except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must hear of it
+            except Exception as error:  # noqa: BLE001 - every waiting caller must hear of it
                 for question in group:
                     if not question.answer.done():
                         question.answer.set_exception(error)

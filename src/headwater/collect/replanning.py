@@ -38,7 +38,7 @@ from headwater.store.core.settings import get_setting, interval_settings, lock_s
 log = logging.getLogger(__name__)
 
 BATCH = 500
-HELD_SECONDS = 1.0  # before another look at what somebody does not let go of
+HELD_SECONDS = 1.0  # before another look at rows that another transaction keeps locked
 BASIS_KEY = "plans"  # what all plans were last made of
 
 
@@ -78,7 +78,7 @@ class Replanner:
         self._settings = settings
         self._clock = clock
         self._rng = rng
-        self._again_after = again_after_seconds  # by then nobody plans by what was before
+        self._again_after = again_after_seconds  # by then no worker plans by the old settings
         self._give_up = give_up
         self._basis: int | None = None
         self._again_at = math.inf

@@ -1,6 +1,6 @@
 """The hourly upkeep: deletes items that are too old or too many, ends "read later", sums visit records by the hour.
 
-One worker at a time does it, beside its visits, in batches so small that nobody waits for them. It may be cut off
+One worker at a time does it, beside its visits, in batches so small that no writer waits for them. It may be cut off
 anywhere: what is left is done the next time. Sums by the minute are made as the minutes pass.
 """
 
@@ -60,7 +60,7 @@ WRITE_SECONDS = 0.03  # what a batch should take
 
 
 class Cut(Exception):  # noqa: N818 - it is not an error
-    """A stop, or somebody else's turn."""
+    """A stop, or another worker's turn."""
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class Upkeep:
         return not 0 < self._look_at - self._clock() <= EVERY_SECONDS
 
     async def run_if_due(self, *, at_once: bool = False) -> Done | None:
-        """Do it, if it is time (or `at_once`) and nobody else does. None: not now, or not to the end."""
+        """Do it, if it is time (or `at_once`) and no other worker does. None: not now, or not to the end."""
         now = self._clock()
         await self._store.write(roll_minutes, now)
         self._slot_at = slot_of(now)
@@ -178,7 +178,7 @@ class Upkeep:
         if self._rule.items or any(rule.items for rule in own.values()):
             if turn.note == rules:
                 candidates = await self._store.read(sources_with_news, turn.done_at - LATE_SECONDS)
-            else:  # another rule than the last time: anybody may have too many
+            else:  # another rule than the last time: any source may have too many
                 candidates = await self._store.read(all_source_ids)
             await self._purge_surplus(candidates, own, done)
         return rules
@@ -225,7 +225,7 @@ class Upkeep:
         await self._go_on()
 
     async def _paced(self, write: Callable[[int], Awaitable[int]]) -> int:
-        """One batch, of as many rows as take WRITE_SECONDS, and as much time again for everybody else."""
+        """One batch, of as many rows as take WRITE_SECONDS, and as much time again for other writers."""
         await self._go_on()
         begun = time.monotonic()
         result = await write(self._rows)

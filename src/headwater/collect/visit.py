@@ -2,9 +2,9 @@
 
     claimed source → collector (fetch, parse) → what is known of these items → decide → plan → Settlement
 
-A visit touches nothing but the network and one read of the database; the settlement is committed by whoever
-asked for the visit. It never raises for what a source does: every failure becomes part of the settlement. Only a
-StoreError passes through, for that is no fault of the source's.
+A visit touches nothing but the network and one read of the database; the settlement is committed by the
+caller. It never raises for what a source does: every failure becomes part of the settlement. Only a
+StoreError passes through, for that is not a fault of the source's.
 """
 
 import asyncio
@@ -136,7 +136,7 @@ async def _succeeded(
     known: dict[bytes, Known] = {}
     history: list[float] = []
     if source.fetch_count == source.fetch_error_count:
-        # Of a source that was never read, only what somebody has read elsewhere is known, by id or by address.
+        # Of a source that was never read, only what was read of it elsewhere is known, by id or by address.
         asked = by_address(found) if source.read_elsewhere else []
     else:
         asked = found
@@ -257,7 +257,7 @@ def failed_settlement(
         finished_at=now,
         outcome="failed",
         http_status=error.http_status,
-        # The last one was not sent when there was nobody to send it to.
+        # The last one was not sent when there was no host to send it to.
         requests=max(0, usage.requests - (error.kind in _NOT_SENT)),
         bytes_received=usage.bytes_received,
         error_kind=error.kind,

@@ -11,7 +11,7 @@ from headwater.fetch.message import Response, public_url
 from headwater.formats.limits import load_json
 
 _PAGE: Final = re.compile(rb"\A\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|head|body|!--|\?xml)", re.IGNORECASE)
-# The marks of the pages that ask whether a person is there, whoever runs them.
+# The marks of the pages that ask whether a person is there, of every service.
 _CAPTCHA: Final = re.compile(
     rb"g-recaptcha|h-captcha|hcaptcha\.com|recaptcha/api|cf-turnstile|cf-challenge|challenge-platform|_cf_chl_opt"
     rb"|geetest|captcha-delivery|px-captcha|awswaf|verify you are (?:a )?human|are you a robot"
@@ -74,7 +74,7 @@ def read_list(data: Any, path: str, url: str) -> list[Any]:
 
 
 def text_of(value: Any) -> str | None:
-    """A value of an answer as text; None where there is none. Lists and objects are no text."""
+    """A value of an answer as text; None where there is none. Lists and objects are not text."""
     if isinstance(value, str):
         return value.strip() or None
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -88,7 +88,7 @@ def number_of(value: Any) -> int | None:
 
 
 def time_of(value: Any) -> float | None:
-    """A number of seconds since 1970 in an answer; None for what is no time of ours."""
+    """A number of seconds since 1970 in an answer; None for what is not a time of ours."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e11:
         return float(value)
     return None

@@ -261,7 +261,7 @@ class Collector(ABC):
         return url, config
 
     def why_skipped(self, config: Any) -> Text | None:
-        """Why a source with this config cannot be visited; None when it can. Being skipped is no failure."""
+        """Why a source with this config cannot be visited; None when it can. Being skipped is not a failure."""
         return None
 
     @abstractmethod

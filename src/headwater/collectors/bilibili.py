@@ -111,7 +111,7 @@ class BilibiliCollector(Collector):
             found = _ADDRESS.match(url)
             if found is None:
                 raise InputError(
-                    "{url} is no uploader of bilibili; give it as https://space.bilibili.com/UID",
+                    "{url} is not an uploader of bilibili; give it as https://space.bilibili.com/UID",
                     url=public_url(url),
                 )
             config = {"uid": int(found[1]), **config}
@@ -191,7 +191,7 @@ def mix_key(image_key: str, sub_key: str) -> str:
 
 
 def parse_key(response: Response) -> str:
-    """The key of the day. The site gives it to everybody, in an answer that also says "not signed in"."""
+    """The key of the day. The site gives it to every caller, in an answer that also says "not signed in"."""
     data = read_json(response)
     try:
         urls = data["data"]["wbi_img"]

@@ -229,6 +229,6 @@ def _read_address(url: str) -> dict[str, str]:
         base = {} if found["base"] == API else {"base_url": found["base"]}
         return {**base, "list": found["list"]}
     if not (page := _SITE_ADDRESS.match(url)):
-        raise InputError("{url} is no list of Hacker News; give one of its pages, or no address", url=url)
+        raise InputError("{url} is not a list of Hacker News; give one of its pages, or no address", url=url)
     lists = [name for name, each in _PAGES.items() if each == page[1]]
     return {"list": lists[0]} if lists else {}

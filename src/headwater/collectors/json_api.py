@@ -155,7 +155,7 @@ async def _collect(fetch_request: FetchRequest) -> FetchResult:
         before = len(items)
         items |= {item.external_id: item for item in page if item.external_id not in items}
         if len(items) == before or len(items) >= config.limit or pages >= config.max_pages:
-            break  # a page without anything new is the end of many APIs, and others begin anew
+            break  # a page without anything new is the end of many APIs, and others start over
         address = next_address(fetch_request.source.url, config, pages, count, cursor)
         if address is not None and await fetch_request.known([item.external_id for item in page]):
             break

@@ -2,7 +2,7 @@
 
 Reddit says in headers how many requests it still takes and from when on it takes them again; that is obeyed for the
 whole host. Where it refuses JSON (status 403) the feed is asked for at once; where it limits it (429), at the next
-visit. Either way JSON is tried again a day later.
+visit. Either way the next try with JSON is a day later.
 """
 
 import re
@@ -323,7 +323,7 @@ def _read_address(url: str) -> dict[str, str]:
     found = _ADDRESS.match("/" + parts.path.lstrip("/"))
     if found is None or found["listing"] not in (None, "hot", "new", "top", "rising"):
         raise InputError(
-            "{url} is no subreddit; give it as https://www.reddit.com/r/NAME", url=public_url(url)
+            "{url} is not a subreddit; give it as https://www.reddit.com/r/NAME", url=public_url(url)
         )
     config = {"subreddit": found["name"]}
     if found["listing"]:

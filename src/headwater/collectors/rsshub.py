@@ -81,7 +81,7 @@ def refuse_error_page(response: Response) -> None:
 
 
 def read_error(body: bytes) -> str | None:
-    """What an error page of RSSHub says, as page or as JSON; None when the document is no such page."""
+    """What an error page of RSSHub says, as page or as JSON; None for any other document."""
     text = body[:100_000].decode("utf-8", "replace")
     if text.lstrip().startswith("{"):
         try:

@@ -1,6 +1,6 @@
 """Secrets by reference: `${NAME}` in the config of a source or a step stands for HEADWATER_SECRET_NAME.
 
-Only variables with that prefix can be meant, so whoever may add sources or templates cannot send the database's
+Only variables with that prefix can be meant, so an account that may add sources or templates cannot send the database's
 password, or anything else of the environment, to a server of theirs. The reference is what is stored, shown and
 exported; its value is filled in for the length of a visit or a step.
 """

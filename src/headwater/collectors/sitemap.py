@@ -69,7 +69,7 @@ class SitemapCollector(Collector):
             make_request=make_request,
         )
         if found.baseline and found.found:
-            # Begun anew, with other wishes or after a damage: what is stored already need not be read again.
+            # Started again, with other wishes or after a damage: what is stored already need not be read again.
             known = await fetch_request.known([each.url.loc for each in found.found])
             found.found = [each for each in found.found if each.url.loc not in known]
         stories = await read_stories(
@@ -90,7 +90,7 @@ def _read_ledger(source: Source, memory: bytes | None) -> Ledger | None:
     try:
         return Ledger.from_bytes(memory)
     except (ValueError, KeyError, TypeError):
-        log.warning("source %s: what was remembered of its sitemaps is damaged; it is begun anew", source.id)
+        log.warning("source %s: what was remembered of its sitemaps is damaged; it starts again", source.id)
         return None
 
 

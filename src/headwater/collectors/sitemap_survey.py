@@ -69,7 +69,7 @@ ACCEPT: Final = "application/xml, text/xml, text/plain;q=0.9, application/gzip;q
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What somebody wants to hear of a site. A pattern is a part of an address, with * for anything."""
+    """What is wanted of a site. A pattern is a part of an address, with * for anything."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Wishes:
     cleanup_interval_days: float = 0.0  # between two clean-ups of what has left; 0: in every run
 
     def config_hash(self) -> str:
-        """Changes when other things are wanted; then the site is begun anew."""
+        """Changes when other things are wanted; then the site starts again."""
         return hash_config(self.include, self.exclude, self.mode)
 
     def filter(self) -> Callable[[str], bool]:
@@ -135,7 +135,7 @@ class Survey:
 
 
 MakeRequest = Callable[[str, Validators], Request]
-# Told of every record that was parsed, for whoever keeps a list of them.
+# Told of every record that was parsed, so that the caller can keep a list of them.
 OnRecords = Callable[[Sequence[SitemapUrl]], Awaitable[None]]
 
 
@@ -230,7 +230,7 @@ class _Walk:
                 if not (error.http_status and 400 <= error.http_status < 500):
                     raise
         raise failure or ParseError(
-            "{url} is no sitemap, its site's robots.txt names none, and none is at the usual places",
+            "{url} is not a sitemap, its site's robots.txt names none, and none is at the usual places",
             url=public_url(url),
         )
 

@@ -115,7 +115,7 @@ def _by_any_name(types: Iterable[SourceType]) -> dict[str, SourceType]:
     names = {source_type.name: source_type for source_type in types}
     for source_type in list(names.values()):
         for spelling in _spellings(source_type):
-            names.setdefault(spelling, source_type)  # nobody's alias hides another's name
+            names.setdefault(spelling, source_type)  # no type's alias hides another's name
     return names
 
 
@@ -171,7 +171,7 @@ def _find_fault(name: str, loaded: "type[Collector]") -> Text | None:
 
 
 def find_type(text: str) -> SourceType:
-    """The type somebody means by `text`; InputError suggests the nearest one, or says why it is disabled."""
+    """The type that `text` means; InputError suggests the nearest one, or says why it is disabled."""
     wanted = text.strip().lower()
     found = _own_by_any_name().get(wanted) or _all_by_any_name().get(wanted)
     if found:
@@ -203,7 +203,7 @@ def is_type(text: str) -> bool:
 
 
 def recognise_type(url: str) -> SourceType:
-    """The type that an address means where nobody says one: a feed, unless it is a page of a known service."""
+    """The type that an address means by default: a feed, unless it is a page of a known service."""
     for source_type in TYPES:
         if source_type.addresses and re.match(source_type.addresses, url.strip(), re.IGNORECASE):
             return source_type

@@ -72,14 +72,14 @@ _TITLES = {
 }
 _SENTENCES = {
     "en": (
-        "Nobody had planned it, and yet everything was ready when the doors opened.",
+        "No one had planned it, and yet everything was ready when the doors opened.",
         "The figures come from three winters of careful notes, kept in pencil and checked twice.",
         "On the map of 1962 the line looks like a dropped thread; on the map of 1984 it looks like a ruler.",
         "“We waited for the right morning,” the keeper said, “and then it took an hour.”",
         "What lay between was a summer of excavators, a grant, and a promise.",
         "Two farms gave up a meadow; they are paid by the cubic metre of water they hold.",
         "The next measurement is due in spring, and the river will have the last word.",
-        "Those who want to help bring boots, patience and a thermos.",
+        "Everyone who wants to help brings boots, patience and a thermos.",
     ),
     "zh": (
         "没有人事先计划，但开门那天一切都已就绪。",

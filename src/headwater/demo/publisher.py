@@ -1,6 +1,6 @@
 """The demo's web server: answers for its sources, with ETag, Last-Modified and 304 as good publishers do.
 
-It has a webhook too, for those who want to see one called: what was sent to it is shown at the same address.
+It has a webhook too, to see one called: what was sent to it is shown at the same address.
 """
 
 import time

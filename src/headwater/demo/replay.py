@@ -19,7 +19,7 @@ from headwater.store.collecting.queue import Settlement, claim_sources, settle_b
 from headwater.store.core.database import Store
 
 LEASE_SECONDS = 60.0
-READ_ANEW_EVERY = 50  # rounds: the planner follows what was learnt of the fleet
+READ_AGAIN_EVERY = 50  # rounds: the planner follows what was learnt of the fleet
 
 
 class Clocks:
@@ -59,7 +59,7 @@ async def replay(
         visits += len(settlements)
         rounds += 1
         times = {each.before.id: at for each in settlements if (at := _next(each)) is not None and at < end}
-        if rounds % READ_ANEW_EVERY == 0:
+        if rounds % READ_AGAIN_EVERY == 0:
             context = await read_visit_context(store, settings, fetcher, clock=lambda: end)
 
 

@@ -155,7 +155,7 @@ class Politeness:
             raise
 
     def _serve(self, name: str, host: _Host) -> None:
-        """Give turns to those who wait, as many as may have one now, and come back when the next may."""
+        """Give turns to the waiting, as many as may have one now, and come back when the next may."""
         if host.timer is not None:
             host.timer.cancel()
             host.timer = None
@@ -172,7 +172,7 @@ class Politeness:
                 waiters.clear()
                 return
             if host.active >= self._limit(host):
-                return  # whoever leaves comes here again
+                return  # each caller that leaves comes here again
             ready_at = max(host.next_at, host.rest_until)
             if ready_at > now:
                 loop = asyncio.get_running_loop()

@@ -116,7 +116,7 @@ def _make_rules(lines: list[tuple[str, str]], sitemaps: tuple[str, ...]) -> Rule
         if field == "crawl-delay":
             if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", value):
                 delay = max(delay or 0.0, float(value))
-        elif value and len(rules) < _MOST_RULES:  # an empty rule is no rule
+        elif value and len(rules) < _MOST_RULES:  # an empty rule is not a rule
             rules.append(_make_rule(field == "allow", value))
     return Rules(tuple(rules), delay, sitemaps)
 
@@ -210,7 +210,7 @@ class Robots:
             return known[1]
         task = self._asking.get(site)
         if task is None:
-            # A task of its own: whoever gives up waiting does not take the answer away from the others.
+            # A separate task: a caller that gives up waiting does not take the answer away from the others.
             task = self._asking[site] = asyncio.create_task(self._ask(site))
             task.add_done_callback(lambda _: self._asking.pop(site, None))
         return await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""Room for large answers: all that are held at once, whoever asked for them, fit into so much memory.
+"""Room for large answers: all that are held at once, by all callers, fit into so much memory.
 
 An answer that turns out to be large takes room for all that it may become, and waits while there is none. The room is
 given back when what asked for it has ended: a visit holds its answer until it is read and handed on.
@@ -27,7 +27,7 @@ class Room:
         self._lock = Lock()
 
     async def take(self, count: int) -> None:
-        """Wait for room. One who wants more than there is gets it when nobody else has any."""
+        """Wait for room. A caller that wants more than there is gets it when no other has any."""
         with self._lock:
             if not self._waiting and self._fits(count):
                 self._used += count

@@ -233,7 +233,7 @@ class Transfer:
         self._set_share(share)
         self._set_body(call.body)
         self._set_proxy(call.proxy)
-        # libcurl repeats what it sent on a connection that had been closed meanwhile, even if it is no GET.
+        # libcurl repeats what it sent on a connection that had been closed meanwhile, even if it is not a GET.
         self._set(pycurl.FRESH_CONNECT, int(fresh or call.body is not None))
 
     def forget(self) -> None:
@@ -309,7 +309,7 @@ class Transfer:
 
     def _end_head(self) -> int | None:
         if 100 <= self.status < 200:
-            if self.status == 101:  # nobody asked for another protocol
+            if self.status == 101:  # we did not ask for another protocol
                 return self._fail(NotHttpError(False))
             return None
         self._head_done = True

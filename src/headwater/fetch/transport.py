@@ -139,7 +139,7 @@ class Transport:
             pycurl.MAXAGE_CONN: KEEP_ALIVE_SECONDS,
             pycurl.SSLVERSION: pycurl.SSLVERSION_TLSv1_2,
             # Without a key exchange that resists quantum computers: it would add a fifth to every handshake, for
-            # documents that everybody may read.
+            # documents that everyone may read.
             pycurl.SSL_EC_CURVES: "X25519:P-256:P-384:P-521",
             **self._bundle.options(),
         }
@@ -226,7 +226,7 @@ class Transport:
             return
         try:
             transfer.finish(code, message)
-        except Exception as error:  # noqa: BLE001 - told to the one who waits
+        except Exception as error:  # noqa: BLE001 - told to the waiting caller
             transfer.future.set_exception(error)
         else:
             self._idle.note(transfer.call.route, socket_number)
@@ -243,7 +243,7 @@ class Transport:
             self._sweep = self._loop.call_at(at, self._end_silent)
 
     def _end_silent(self) -> None:
-        """End the transfers of peers that send nothing, or next to nothing; close connections nobody needs any more."""
+        """End transfers of peers that send nothing, or next to nothing; close connections that are not needed."""
         self._sweep = None
         now = time.monotonic()
         shortest = MOST_SWEEP_SECONDS
@@ -313,7 +313,9 @@ class _Bundle:
             own = ca_file.read_bytes()
             ssl.create_default_context().load_verify_locations(cadata=own.decode("ascii"))
         except (OSError, ValueError, ssl.SSLError) as error:
-            problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is no PEM file"
+            problem = (
+                error.strerror if isinstance(error, OSError) and error.strerror else "it is not a PEM file"
+            )
             raise SettingError(
                 "HEADWATER_CA_FILE: {path} holds no certificates that can be read: {problem}",
                 path=ca_file,

@@ -89,7 +89,7 @@ def _host(url: URL) -> str:
 def read_location(url: URL, location: str) -> URL | None:
     """Where a Location header leads from `url`, None when nowhere. Credentials in it are not used."""
     if not location.isascii():
-        # Bytes that are no UTF-8 are most likely Latin-1.
+        # Bytes that are not UTF-8 are most likely Latin-1.
         raw = location.encode("utf-8", "surrogateescape")
         try:
             location = raw.decode()

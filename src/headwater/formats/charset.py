@@ -269,7 +269,7 @@ _HIGH = re.compile(rb"[\x80-\xff]")
 
 
 def _decode_damaged(data: bytes, claimed: str | None) -> Decoded:
-    """Bytes that no claim explains: damaged UTF-8, or a legacy encoding nobody declared."""
+    """Bytes that no claim explains: damaged UTF-8, or an undeclared legacy encoding."""
     sample = _sample(data)
     good = sum(1 for _ in re.finditer(rb"[\xc2-\xf4][\x80-\xbf]+", sample))
     bad = sample.decode("utf-8", "replace").count("\ufffd")

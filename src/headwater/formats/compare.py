@@ -42,7 +42,7 @@ def _shared_length(one: list[str], other: list[str]) -> int:
 
 
 def _shortest(old: list[str], new: list[str]) -> list[tuple[Kind, str]] | None:
-    """The shortest way from one list to the other; None when it is longer than anybody waits for."""
+    """The shortest way from one list to the other; None when it takes too long to find."""
     reached = {1: 0}  # how far into `old` each diagonal has come
     trail: list[dict[int, int]] = []
     for differences in range(min(len(old) + len(new), MOST_DIFFERENCES) + 1):

@@ -1,6 +1,6 @@
 """Matching items with people's rules. Pure, apart from the trial, which reads a week of a person's entries.
 
-A rule's filter is a config of the step `filter_content`, with tighter limits: whoever has an account may write one.
+A rule's filter is a config of the step `filter_content`, with tighter limits: every account may write one.
 """
 
 import re

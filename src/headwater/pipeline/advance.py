@@ -71,9 +71,9 @@ class Workbench:
 
 
 async def advance(store: Store, run_id: int, bench: Workbench) -> StepEnd | None:
-    """Run one step of a run that is due, commit its end, and hand the run on to whoever takes the next.
+    """Run one step of a run that is due, commit its end, and hand the run on to the worker that takes the next.
 
-    None when there is nothing to do: the run has ended, is not due, or passed to somebody else meanwhile.
+    None when there is nothing to do: the run has ended, is not due, or passed to another worker meanwhile.
     """
     now = bench.clock()
     claimed = (await store.write(claim_named, [run_id], now=now, lease_until=now + 60.0)).get(run_id)
@@ -257,7 +257,7 @@ def _ended_as_skipped(run: ClaimedRun, done: RunStep, now: float) -> StepEnd:
 
 
 def handed_on(end: StepEnd, now: float) -> StepEnd:
-    """The same end, but the next step waits in line for whoever takes it."""
+    """The same end, but the next step waits in line for any worker."""
     if not end.keeps_lease:
         return end
     changed = tuple(
@@ -276,7 +276,7 @@ def interrupted(run: ClaimedRun, now: float) -> StepEnd:
 
 
 def cancelled(run: ClaimedRun, now: float) -> StepEnd:
-    """Somebody wants the run to end."""
+    """A user wants the run to end."""
     rest = [replace(step, status="skipped", completed_at=now) for step in run.steps[run.index :]]
     rest[0] = replace(rest[0], error_message="cancelled")
     return StepEnd(run, tuple(rest), "skipped", run.index, error_message="cancelled", completed_at=now)

@@ -1,4 +1,4 @@
-"""Templates to start from: whoever makes their first one changes an example instead of an empty field."""
+"""Templates to start from: a first template is a changed example instead of an empty field."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ class Example:
     steps: tuple[dict[str, Any], ...]
 
 
-PLACEHOLDERS = ("YOUR.HOST", "YOUR-MODEL")  # which nobody means, so that a template that has them is refused
+PLACEHOLDERS = ("YOUR.HOST", "YOUR-MODEL")  # a template that still has them is refused
 
 EXAMPLES = (
     Example(

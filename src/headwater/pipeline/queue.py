@@ -26,7 +26,7 @@ from headwater.store.pipelines.runs import ClaimedRun, Later, claim_named
 log = logging.getLogger(__name__)
 
 HOUSEKEEPING = "headwater.housekeeping"  # a queue that every worker listens to
-POLL_SECONDS = 1.0  # for what nobody is notified of: retries and other jobs with a time of their own
+POLL_SECONDS = 1.0  # for what sends no notification: retries and other jobs with a time of their own
 HEARTBEAT_SECONDS = 3.0
 STALLED_SECONDS = 12.0
 HOUSEKEEPING_CRON = "* * * * * */5"  # every five seconds
@@ -51,9 +51,9 @@ async def run_from_queue(worker: Worker) -> None:
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """That the database is away is no riddle: its own words are enough, without the way they came.
+    """Log connection errors as one line, without a traceback.
 
-    Nor is that a job has gone to somebody else while its worker was held up: the run's own rows know whose it is.
+    Nor is that a job has gone to another worker while its worker was held up: the run's own rows know whose it is.
     """
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, ConnectorException | StoreError | OSError):
@@ -120,7 +120,7 @@ def _advancing_app(worker: Worker, pool: Pool, claims: "Claims") -> procrastinat
         if isinstance(claimed, ClaimedRun):
             await worker.work_on(claimed, pool)
         elif isinstance(claimed, Later):
-            # Somebody holds it, or it waits for its turn: whoever looks then finds out.
+            # Another worker holds it, or it waits for its turn: the next look finds out.
             await worker.store.write(defer_jobs, [run_id])
 
     return app

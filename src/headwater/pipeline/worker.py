@@ -81,7 +81,7 @@ def _raise_first(working: "asyncio.Task[None]") -> None:
 class Worker:
     """Works on the runs of one store until `stop`.
 
-    Without a `clock` of the caller's, the database's decides what is due and which leases have run out.
+    Without a `clock` of the caller's, the database's decides what is due and which leases have expired.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Worker:
     async def work_on(self, run: ClaimedRun, pool: Pool) -> None:
         """Take a run as far as this pool can: step after step, each committed before the next."""
         current = _InHand(run)
-        if run.id in self._in_hand:  # this process was frozen until its own lease ran out
+        if run.id in self._in_hand:  # this process was frozen until its own lease expired
             self._in_hand[run.id].stop("lost")
         self._in_hand[run.id] = current
         try:
@@ -199,7 +199,7 @@ class Worker:
                     return
                 current.run = end.next_run()
         except StoreError as error:
-            # Its lease runs out, and somebody else takes it from where it was.
+            # Its lease expires, and another worker takes it from where it was.
             log.warning("run %s is left alone: %s", run.id, error)
         finally:
             if self._in_hand.get(run.id) is current:

@@ -29,7 +29,7 @@ def main() -> None:
     command = os.fork()
     if command == 0:
         _become(sys.argv[2:])
-    _let_go(0, 1)  # or whoever reads the command's output would wait for us to end, too
+    _let_go(0, 1)  # or the reader of the command's output would wait for us to end, too
     status = _watch(command, pipe)
     kill_descendants(os.getpid())
     code = 1 if status is None else os.waitstatus_to_exitcode(status)

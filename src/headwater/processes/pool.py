@@ -205,7 +205,7 @@ def _serve(module_name: str, tasks: IO[bytes], answers: IO[bytes], megabytes: in
 def _main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the worker
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # what libraries print is not an answer
     sys.stdout = sys.stderr  # which is written line by line: a child that is killed loses none
     _serve(sys.argv[1], sys.stdin.buffer, answers, int(sys.argv[2]))
 

@@ -332,7 +332,7 @@ _record = item_json.without(
 def _id(item: StoredItem, source_added_at: float) -> str:
     """The publisher's own id where it is one for the whole world, else one made of it and its source.
 
-    A source may move, so its address is no part of that.
+    A source may move, so its address is not part of that.
     """
     scheme, colon, _ = item.external_id.partition(":")
     if colon and scheme.lower() in ("http", "https", "tag", "urn"):

@@ -134,7 +134,7 @@ def is_our_outage(
 ) -> bool:
     """Whether so many distinct hosts fail at once that the fault must be on our side.
 
-    Then nobody's failure count moves. Below `at_least` failing hosts there is no telling which it is.
+    Then no source's failure count moves. Below `at_least` failing hosts there is no telling which it is.
     """
     failed = set(failed_hosts)
     return len(failed) >= at_least and len(failed) > share * len(set(visited_hosts) | failed)

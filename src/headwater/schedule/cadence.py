@@ -1,6 +1,6 @@
 """The `cadence` policy: seven rhythms, chosen by how often a source publishes.
 
-The constants, names and results are a contract with those who know them; `headwater.smart_scheduler` offers
+The constants, names and results are a contract with code that knows them; `headwater.smart_scheduler` offers
 the same functions beside the ones that need a database. Everything here is pure: where a clock or chance is
 needed it is a parameter, and only its default reads the real one.
 """
@@ -66,11 +66,11 @@ _REALTIME_PER_DAY = 5
 _MIN_STD_HOURS, _MAX_STD_HOURS = 1.0, 6.0
 _REGULAR_STD_HOURS = 3.0  # up to this spread the hour can be foreseen
 _HOUR, _DAY = 3600.0, 86400.0
-_LATEST = 253402300800.0  # the year 10000: what is later is no timestamp
+_LATEST = 253402300800.0  # the year 10000: what is later is not a timestamp
 
 
 def read_times(entries: Iterable[Mapping[str, Any]]) -> list[float]:
-    """The usable `published_at` of entries, ascending. Whatever is no timestamp is passed over."""
+    """The usable `published_at` of entries, ascending. Whatever is not a timestamp is passed over."""
     times = []
     for entry in entries:
         value = entry.get("published_at") if isinstance(entry, Mapping) else None
@@ -193,7 +193,7 @@ def calculate_backoff(fail_count: int, error_message: str = "") -> int:
 
 
 def is_sound(stats: SourceStats) -> bool:
-    """Whether the numbers can be true. What is not is begun anew."""
+    """Whether the numbers can be true. What cannot starts again."""
     if FREQUENCY_CADENCE_MAP.get(stats.frequency_type) != stats.cadence:
         return False
     for count in (
@@ -229,7 +229,7 @@ def advance_stats(
     """The statistics after one attempt.
 
     `recent_times` gives up to thirty recent publication times, ascending; it is asked only when needed.
-    `planned_at` is the next check where somebody else has planned it.
+    `planned_at` is the next check if another planner has set it.
     """
     moment = int(now)
     check_count = stats.check_count + 1
@@ -328,7 +328,7 @@ class CadencePolicy:
 
 
 def with_counts(state: bytes | None, counts: SourceStats) -> bytes | None:
-    """A state that was learnt anew, with the checks and hits that were counted before it was lost."""
+    """A state that was learnt again, with the checks and hits that were counted before it was lost."""
     found = unpack_stats(state)
     if found is None:
         return state

@@ -13,7 +13,7 @@ class Policy(Protocol):
     def name(self) -> str: ...
 
     def digest(self, state: bytes | None, visit: Observation) -> bytes | None:
-        """The state after `visit`. A damaged or missing state is begun anew, never an error."""
+        """The state after `visit`. A damaged or missing state starts again, never an error."""
         ...
 
     def plan(self, state: bytes | None, now: float, rng: Random) -> Plan:

@@ -69,7 +69,7 @@ def compose(letter: Letter, idempotency_key: str) -> EmailMessage:
     message["Date"] = localtime()
     name = sha256(idempotency_key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     message["Message-ID"] = f"<{name}@{_ascii_domain(sender.domain)}>"
-    message["Auto-Submitted"] = "auto-generated"  # RFC 3834: nobody's holiday answers it
+    message["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office reply answers it
     message.set_content(_sendable(letter.text))
     markup = text_as_html(letter.text) if letter.html is None else sanitize_html(letter.html)
     message.add_alternative(

@@ -264,7 +264,7 @@ def check_chat(config: ChatConfig, templates: dict[str, str | None], step_type: 
             validator_for(schema).check_schema(schema)
         except SchemaError as error:
             raise InputError(
-                "output_schema is no JSON schema: {problem}", problem=error.message[:300]
+                "output_schema is not a JSON schema: {problem}", problem=error.message[:300]
             ) from None
 
 
@@ -273,7 +273,7 @@ def _read(text: str, check: Check) -> tuple[Any, str | None]:
     try:
         value = orjson.loads(_without_fence(text))
     except orjson.JSONDecodeError as error:
-        return None, f"it is no JSON: {error}"
+        return None, f"it is not JSON: {error}"
     return value, check(value)
 
 

@@ -75,7 +75,9 @@ def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
                 scheme=scheme,
             )
         if not services.add(url):
-            raise StepError("apprise_urls: number {number} is no address that apprise knows", number=number)
+            raise StepError(
+                "apprise_urls: number {number} is not an address that apprise knows", number=number
+            )
     if not services.notify(title=task["title"], body=task["body"], body_format=apprise.NotifyFormat.TEXT):
         raise PassingStepError("apprise could not deliver the message to every service")
     return {"services": len(services)}

@@ -77,7 +77,7 @@ def load_trace(path: Path) -> Trace:
             kinds = data["kind"] if "kind" in data else ["source"] * len(starts)
     except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
         raise InputError(
-            "{path} is no trace file ({error}): it must be an .npz with times, offsets, t0 and t1",
+            "{path} is not a trace file ({error}): it must be an .npz with times, offsets, t0 and t1",
             path=str(path),
             error=str(error),
         ) from error

@@ -79,7 +79,7 @@ def restore(manager: IncrementalStateManager, backup: Path) -> int:
         document = orjson.loads(backup.read_bytes())
         sites = list({_FORMAT: document["sites"]}[document["format"]])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError("{path} is no backup: {problem}", path=backup, problem=str(error)) from None
+        raise InputError("{path} is not a backup: {problem}", path=backup, problem=str(error)) from None
     manager.close()
     beside = manager.database.with_name("rss_incremental.restoring.db")
     _remove(beside)
@@ -93,7 +93,7 @@ def restore(manager: IncrementalStateManager, backup: Path) -> int:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     except (ValueError, KeyError, TypeError) as error:
         _remove(beside)
-        raise InputError("{path} is no backup: {problem}", path=backup, problem=str(error)) from None
+        raise InputError("{path} is not a backup: {problem}", path=backup, problem=str(error)) from None
     for ending in ("-wal", "-shm"):
         manager.database.with_name(manager.db_filename + ending).unlink(missing_ok=True)
     beside.replace(manager.database)

@@ -30,7 +30,7 @@ class Channel:
 
 
 def read_format(output: Path | None, format: str | None) -> str:
-    """The format somebody means by a name or by the ending of a file; InputError says what there is."""
+    """The format that a name or the ending of a file means; InputError says what there is."""
     if format is None:
         return ENDINGS.get(output.suffix.lower(), "rss") if output else "rss"
     if format.lower() not in MEDIA_TYPES:

@@ -35,7 +35,7 @@ _INCREMENTAL: Final[Mapping[str, str]] = {
 async def incremental_fetch_with_fallback(
     order: Order, state_path: str, output_path: str, format: str
 ) -> Outcome:
-    """One run. A damaged state is set aside and everything read anew; a failing site is tried again."""
+    """One run. A damaged state is set aside and everything read again; a failing site gets another try."""
     with IncrementalStateManager(state_path) as manager:
         async with make_fetcher(load_settings()) as fetcher:
             return await make_feed(order, manager, fetcher, output=Path(output_path), format=format)

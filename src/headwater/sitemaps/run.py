@@ -4,7 +4,7 @@
 
 What a run found is in the state before it is in the file, and the file is always written from the state: a run that
 is killed at any moment is completed by the next one, and everything is told exactly once. A damaged state is set
-aside and the site begun anew.
+aside and the site starts again.
 """
 
 import logging
@@ -80,7 +80,7 @@ async def make_feed(
             found, stories, entries = await run.incremental()
         except IncrementalStateCorrupted as error:
             place = manager.set_aside()
-            log.warning("%s; it is now %s, and everything is read anew", error, place)
+            log.warning("%s; it is now %s, and everything is read again", error, place)
             found, stories, entries = await run.incremental(baseline_items=order.max_items)
     document = render(entries, order.channel, order.url, format)
     written = write_whole(output, document) if output is not None else False
@@ -130,13 +130,13 @@ class _Run:
             wishes = replace(wishes, baseline_items=baseline_items)
         before = await manager.begin(order.site_name)
         ledger = self._ledger(before)
-        anew = ledger is None or ledger.config_hash != wishes.config_hash()
+        start_over = ledger is None or ledger.config_hash != wishes.config_hash()
 
         async def note(urls: Sequence[SitemapUrl]) -> None:
-            nonlocal anew
+            nonlocal start_over
             if urls:
-                await manager.note_addresses(order.site_name, urls, anew=anew)
-                anew = False
+                await manager.note_addresses(order.site_name, urls, start_over=start_over)
+                start_over = False
 
         found = await survey(order.url, self._fetcher, wishes, ledger, self._now, on_records=note)
         stories = await self._read(found, wishes)
@@ -166,7 +166,7 @@ class _Run:
             return Ledger.from_bytes(before.memory)
         except (ValueError, KeyError, TypeError) as error:
             log.warning(
-                "what was remembered of %s is damaged (%s); it is begun anew", self._order.site_name, error
+                "what was remembered of %s is damaged (%s); it starts again", self._order.site_name, error
             )
             return None
 

@@ -160,9 +160,11 @@ class IncrementalStateManager:
         await self._write(_note_site, site_name)
         return await self._read(read_site_memory, site_name)
 
-    async def note_addresses(self, site_name: str, urls: Sequence[SitemapUrl], *, anew: bool = False) -> None:
-        """Add addresses to the list of a site; `anew`: to an empty one."""
-        await self._write(_note_urls, site_name, urls, anew)
+    async def note_addresses(
+        self, site_name: str, urls: Sequence[SitemapUrl], *, start_over: bool = False
+    ) -> None:
+        """Add addresses to the list of a site; `start_over`: to an empty one."""
+        await self._write(_note_urls, site_name, urls, start_over)
 
     async def commit(self, site_name: str, before: SiteMemory | None, commit: Commit) -> None:
         """Write what a run found; BusySiteError, and nothing written, when another run was quicker."""
@@ -293,8 +295,8 @@ def _note_sight(connection: Connection, site_name: str, urls: Iterable[str]) -> 
     write_urls(connection, site_name, ((url, None) for url in urls), _now())
 
 
-def _note_urls(connection: Connection, site_name: str, urls: Sequence[SitemapUrl], anew: bool) -> None:
-    if anew:
+def _note_urls(connection: Connection, site_name: str, urls: Sequence[SitemapUrl], start_over: bool) -> None:
+    if start_over:
         forget_urls(connection, site_name)
     write_urls(connection, site_name, ((url.loc, url.modified) for url in urls), _now())
 

@@ -49,7 +49,7 @@ _NEVER_IN_A_URL = re.compile(r"[\s\x00-\x20\x7f-\x9f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A source somebody wants, checked as far as that goes without a request."""
+    """A source to add, checked as far as that goes without a request."""
 
     url: str
     type: SourceType
@@ -83,7 +83,7 @@ def read_new_source(
     url, credentials = split_credentials(read_url(url))
     config = {**credentials, **(config or {})}
     checked = read_config(config_model_of(source_type.name), config, source_type.name)
-    # As read, not as written: whoever plans the visits takes numbers for numbers.
+    # As read, not as written: the planner takes numbers for numbers.
     return NewSource(
         url, source_type, checked.model_dump(mode="json", exclude_unset=True), name, folder, policy
     )
@@ -146,7 +146,7 @@ async def try_address(wanted: NewSource, context: VisitContext) -> FetchResult |
 
 
 async def add_what_is_there(wanted: NewSource, context: VisitContext) -> Source:
-    """The same for what may be a page's address: where it is no feed, the first feed that it names is added."""
+    """The same for what may be a page's address: where it is not a feed, the first feed that it names is added."""
     try:
         return await add_and_visit(wanted, context)
     except VisitError as error:
@@ -192,7 +192,7 @@ def read_wanted_config(wanted: NewSource, collector: Collector) -> SourceConfig:
 async def first_visit(
     wanted: NewSource, collector: Collector, fetcher: Fetcher, secrets: Mapping[str, str], seconds: float
 ) -> FetchResult:
-    """What the source yields to somebody who knows nothing of it. No secret is in what it raises."""
+    """What the source yields on a first visit. No secret is in what it raises."""
     source = Source(0, wanted.name or wanted.url, wanted.type.name, wanted.url, wanted.config)
     config = read_wanted_config(wanted, collector)
     try:
@@ -284,7 +284,7 @@ def split_credentials(url: str) -> tuple[str, dict[str, str]]:
 
 
 def without_userinfo(text: str) -> str:
-    """What somebody gave as an address, as it may be shown: nothing that can be a password is in it."""
+    """What was given as an address, as it may be shown: nothing that can be a password is in it."""
     return re.sub(
         r"\A([a-z][a-z0-9+.-]*://)?([^/]*|[^/:]*:.*)@", r"\1", text, flags=re.IGNORECASE | re.DOTALL
     )

@@ -110,7 +110,7 @@ def edit_source(
 ) -> Source:
     """Write an edit as it is. InputError names what is wrong with it, and nothing is changed.
 
-    Another address or config is tried at once, another policy or interval makes another plan: by the planner, or
+    Another address or config is visited at once, another policy or interval makes another plan: by the planner, or
     without one by the next worker that looks.
     """
     check_source_version(connection, source_id, edit.version)

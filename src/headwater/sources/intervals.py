@@ -30,7 +30,7 @@ def set_type_interval(
         return name
     if not SHORTEST_INTERVAL_MINUTES <= minutes <= LONGEST_INTERVAL_MINUTES:
         raise InputError(
-            "{text} is no interval; give minutes, from 0.01 to {most:g}",
+            "{text} is not an interval; give minutes, from 0.01 to {most:g}",
             text=f"{minutes:g}",
             most=LONGEST_INTERVAL_MINUTES,
         )

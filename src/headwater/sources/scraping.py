@@ -1,4 +1,4 @@
-"""Looking at a page that somebody wants items from: the feeds it names, and selectors for what repeats on it."""
+"""Looking at a page that is to yield items: the feeds it names, and selectors for what repeats on it."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

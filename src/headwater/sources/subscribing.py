@@ -97,7 +97,7 @@ def import_for(
 ) -> list[Imported]:
     """Subscribe a person to every feed of a list, in the folders it names. One bad entry stops no other."""
     report = import_export(store, export, now, on_progress, for_owner=user.id == OWNER)
-    for start in range(0, len(report), CHUNK):  # so that nobody waits long for the database
+    for start in range(0, len(report), CHUNK):  # so that no other writer waits long for the database
         with store.writing() as connection:
             part = [_take(connection, user, done, now) for done in report[start : start + CHUNK]]
         report[start : start + CHUNK] = part

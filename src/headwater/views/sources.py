@@ -1,4 +1,4 @@
-"""A source: what everybody may see of it, all that is known of it, its plan, and its line in the collector's status."""
+"""A source: what everyone may see of it, all that is known of it, its plan, and its line in the collector's status."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -20,8 +20,8 @@ IfMatch = Annotated[
     Header(
         max_length=1_000,
         description=(
-            "The `ETag` of the answer that you change: 412 if somebody else has changed it since. Without, it is"
-            " changed whatever it is by now."
+            "The `ETag` of the answer that you change: 412 if another request has changed it since. Without, it is"
+            " changed in any case."
         ),
     ),
 ]

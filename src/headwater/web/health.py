@@ -1,4 +1,4 @@
-"""For whoever keeps this process alive: `/healthz`, `/readyz`, and `/metrics` for Prometheus."""
+"""For the supervisor of this process: `/healthz`, `/readyz`, and `/metrics` for Prometheus."""
 
 import logging
 import time

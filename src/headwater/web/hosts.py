@@ -28,7 +28,7 @@ def is_open(settings: Settings) -> bool:
 
 
 def is_open_to(request: HTTPConnection, settings: Settings) -> bool:
-    """Whether this request needs no sign-in: nobody forwarded it to us."""
+    """Whether this request needs no sign-in: no proxy forwarded it to us."""
     return is_open(settings) and not is_forwarded(request.scope)
 
 

@@ -1,7 +1,7 @@
-"""Search sees what was collected within seconds: whoever serves puts new items into the index, a few at a time.
+"""Search sees what was collected within seconds: the server puts new items into the index, a few at a time.
 
-It does so for whoever stored them. A collector by itself spends nothing on an index that nobody may ever look into;
-what is left undone is done by the next who serves, or by whoever searches.
+It does so for every collector. A collector alone spends nothing on an index that may never be used;
+what is left undone is done by the next server, or by the next search.
 """
 
 import asyncio

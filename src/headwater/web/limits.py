@@ -1,4 +1,4 @@
-"""How much a caller may send: what is larger is refused before anybody reads it."""
+"""How much a caller may send: what is larger is refused before it is read."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 

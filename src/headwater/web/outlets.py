@@ -42,7 +42,7 @@ def outlet_routes(context: Context) -> APIRouter:
             "ETag": tag,
             "Last-Modified": format_datetime(modified, usegmt=True),
             "Cache-Control": f"{'private' if secret else 'public'}, max-age={MAX_AGE_SECONDS}",
-            # Feeds are for everybody's readers, those that run in a browser among them.
+            # Feeds are for all readers, those that run in a browser among them.
             "Access-Control-Allow-Origin": "*",
             "Cross-Origin-Resource-Policy": "cross-origin",
         }

@@ -1,7 +1,7 @@
 """Outlets as documents, made once for everyone who asks: each edition in each format, off the event loop.
 
 How long it takes to clean what publishers wrote is up to them. Large outlets wait for each other and for nothing else,
-those who ask for the same document at the same time get the same one, and the last few are kept.
+callers that ask for the same document at the same time get the same one, and the last few are kept.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The door for hubs: `/push/{token}`, where they ask whether a subscription is meant and deliver what was published.
 
 It stands before everything else, for hubs come under the server's public name, with no key but the token. Whatever is
-not known, not asked for or not signed as it should be gets the same 404: nobody learns here which tokens there are. A
+not known, not asked for or not signed as it should be gets the same 404: callers cannot learn which tokens there are. A
 body is not read before its token is known, nor further than the cap.
 """
 

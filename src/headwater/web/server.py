@@ -53,7 +53,7 @@ def listen(host: str, port: int) -> socket.socket:
             listener = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((host, port))
-            listener.listen(128)  # from here on callers wait in line, even before anybody answers
+            listener.listen(128)  # from here on callers wait in line, even before the first answer
             undo.pop_all()
             return listener
     except OSError as error:  # the port is taken, or this machine has no such address
@@ -127,8 +127,8 @@ async def serve(
 ) -> bool:
     """Collect, work on pipelines and show until a signal. Answers False when something had to be cut short.
 
-    `on_sign_in_link` is told a link that signs in once, if nobody can sign in otherwise. `collecting` is what collects
-    beside; without it the event loop of the dashboard does both.
+    `on_sign_in_link` is told a link that signs in once, if there is no other way to sign in. `collecting` is what
+    collects beside; without it the event loop of the dashboard does both.
     """
     collecting = collecting or CollectingHere(store, settings)
     stopped = asyncio.Event()

@@ -128,7 +128,7 @@ def test_a_list_is_found_in_whatever_dress(
 ) -> None:
     """Any list of titled links between a navigation and a footer of the same size is found whole."""
     dress = " ".join("c-" + name for name in classes)
-    assume(not _CHROME_WORDS.search(dress))  # by which a page says that something is no news: tags, ads
+    assume(not _CHROME_WORDS.search(dress))  # by which a page says that something is not news: tags, ads
     colours = ("v-red", "v-green", "v-blue", "v-grey")[:variants] if classes and variants > 1 else ("",)
     links = "".join(f'<li><a href="/nav/{n}">A place on this site {n}</a></li>' for n in range(count + 3))
     date = "<time datetime='2024-05-01'>1 May</time>" if dated else ""

@@ -79,7 +79,7 @@ async def test_one_that_does_not_is_repaired_once(
     assert repair[-2]["content"] == '{"topic": "water", "score": 70}'
     assert "$.score: 70 is greater than the maximum of 10" in repair[-1]["content"]
     models.answers = ["no JSON at all"]
-    with pytest.raises(StepError, match="does not fit the schema, twice: it is no JSON") as caught:
+    with pytest.raises(StepError, match="does not fit the schema, twice: it is not JSON") as caught:
         await run_step(AnalyzeContent(), context, config)
     assert not caught.value.passing
     assert len(models.asked) == 4
@@ -143,7 +143,7 @@ async def test_templates_stay_in_their_sandbox(
         "{{ item.__class__.__mro__ }}",
         "{{ ''.__class__.__base__.__subclasses__() }}",
         "{{ item.update({}) }}",
-        "{{ nobody.home }}",
+        "{{ unknown.home }}",
         "{{ 'x' * 99999999 }}",
     ):
         with pytest.raises(StepError, match="prompt: "):
@@ -161,7 +161,7 @@ def test_what_cannot_work_is_refused_when_saved(monkeypatch: pytest.MonkeyPatch)
     step = AnalyzeContent()
     for config, words in (
         ({"prompt": "{{ item"}, "prompt: the template cannot be read"),
-        ({"output_schema": {"type": "nonsense"}}, "output_schema is no JSON schema"),
+        ({"output_schema": {"type": "nonsense"}}, "output_schema is not a JSON schema"),
     ):
         with pytest.raises(InputError, match=words):
             step.check(step.config_model.model_validate(config))

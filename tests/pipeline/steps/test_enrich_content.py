@@ -10,7 +10,7 @@ from tests.origin import Origin
 from tests.pipeline.steps.harness import make_context, run_step
 
 SENTENCES = [
-    "The river rose for three days before anybody on the lower farms thought to move the cattle.",
+    "The river rose for three days before anyone on the lower farms thought to move the cattle.",
     "By the second evening the road to the mill was gone, and the ferry had been tied up since noon.",
     "People who had lived there for forty years said they had never seen the gauge stand so high.",
 ]

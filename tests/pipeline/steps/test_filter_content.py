@@ -87,10 +87,10 @@ async def test_including_and_excluding_are_opposites(
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
-        ({"include_patterns": ["("]}, "include_patterns: [(] is no regular expression"),
+        ({"include_patterns": ["("]}, "include_patterns: [(] is not a regular expression"),
         ({"exclude_patterns": [r"(a)\1"]}, "backreferences"),
         ({"exclude_patterns": [r"(?=a)"]}, "look-around"),
-        ({"where": "content_item.["}, "where: .* is no JMESPath expression"),
+        ({"where": "content_item.["}, "where: .* is not a JMESPath expression"),
     ],
 )
 async def test_what_cannot_work_is_refused_when_saved(

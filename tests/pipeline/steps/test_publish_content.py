@@ -250,7 +250,7 @@ async def test_chat_services_by_apprise(tmp_path: Path, origin: Origin, fetcher:
     origin.route("/notify", status=500)
     with pytest.raises(PassingStepError, match="apprise could not deliver"):
         await run_step(PublishContent(), context, config)
-    with pytest.raises(StepError, match="number 1 is no address that apprise knows"):
+    with pytest.raises(StepError, match="number 1 is not an address that apprise knows"):
         await run_step(PublishContent(), context, config | {"apprise_urls": ["nonsense"]})
 
 
@@ -332,7 +332,7 @@ async def test_apprise_reaches_nothing_but_through_the_guard(tmp_path: Path, ori
         ({"target": "webhook"}, "target webhook needs the key url"),
         ({"target": "email", "smtp_host": "mail.example"}, "target email needs the key recipients"),
         ({"target": "apprise"}, "target apprise needs the key apprise_urls"),
-        ({"recipients": ["nobody"]}, "nobody is not an e-mail address"),
+        ({"recipients": ["unknown"]}, "unknown is not an e-mail address"),
         ({"title": "{% if %}"}, "title: the template cannot be read"),
     ],
 )

@@ -41,7 +41,7 @@ async def test_here_with_faster_whisper(
     assert (output["language"], output["by"]) == ("en", "faster-whisper")
     assert output["duration_seconds"] == pytest.approx(2.0, abs=0.1)
     silent = (await run_step(TranscribeContent(), context, config | {"skip_silence": True})).output
-    assert silent["text"] == "", "a tone is no speech"
+    assert silent["text"] == "", "a tone is not speech"
 
 
 async def test_what_faster_whisper_cannot_read(tmp_path: Path, fetcher: Fetcher, model: Path) -> None:

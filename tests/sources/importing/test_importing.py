@@ -215,7 +215,7 @@ def test_what_cannot_be_read_is_refused_in_one_line(data: bytes, tmp_path: Path)
     assert found.outlines == ()
 
 
-def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_foreign_database_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "some.db"
     with sqlite3.connect(file) as database:
         database.execute("CREATE TABLE something (id INTEGER)")

@@ -213,7 +213,7 @@ def test_what_was_asked_for_is_still_first_in_line_when_it_was_edited_during_a_v
         release_leases(connection, claimed)
         again = claim(connection, NOON + 12)
         change_source(connection, again[0].id, NOON + 13, folder="newer")
-        assert [source.lease_no for source in claim(connection, NOON + 112)] == [4], "whoever had it died"
+        assert [source.lease_no for source in claim(connection, NOON + 112)] == [4], "its holder was killed"
 
 
 def test_pausing_during_a_visit_holds_after_it(store: Store) -> None:
@@ -294,9 +294,7 @@ def test_two_workers_share_the_line(store: Store) -> None:
     assert len({source.id for source in first + second}) == 10
 
 
-def test_what_somebody_leases_in_the_same_moment_is_left_to_him(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_claim_skips_source_leased_concurrently(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a claim may find on PostgreSQL, whose view of the leases is older than its locks."""
     with store.writing() as connection:
         his, mine = make(connection, "his"), make(connection, "mine")

@@ -54,7 +54,7 @@ def test_the_same_address_in_another_spelling_is_a_duplicate(store: Store, again
         add_source(connection, name="as sitemap", type="web.sitemap", url=again, now=NOON)
 
 
-def test_a_removed_source_can_be_added_anew(store: Store) -> None:
+def test_removed_source_can_be_added_again(store: Store) -> None:
     with store.writing() as connection:
         first = add_source(connection, name="one", type="rss.feed", url="https://one.example", now=NOON)
         remove_source(connection, first.id, NOON)

@@ -33,7 +33,7 @@ def test_a_full_disk_is_waited_out(sqlite_template: Path, tmp_path: Path) -> Non
         assert caught.value.passing
 
 
-def test_who_is_frozen_in_a_transaction_holds_nobody_up(
+def test_process_frozen_in_a_transaction_holds_up_no_other(
     postgres_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty_tables(postgres_store)

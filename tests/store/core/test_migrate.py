@@ -1,4 +1,4 @@
-"""Migrations build what the tables say, whoever starts first, and refuse what they do not know."""
+"""Migrations build what the tables say, in any order of starts, and refuse what they do not know."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ SOURCE_STATS = {
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path, worker_name: str) -> Iterator[str]:
-    """A database nobody has touched."""
+    """An untouched database."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'new.db'}"
     else:

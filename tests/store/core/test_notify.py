@@ -1,4 +1,4 @@
-"""Announcements reach whoever listens, with the commit and not before, also after the connection was lost."""
+"""Announcements reach every listener, with the commit and not before, also after the connection was lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,11 +40,11 @@ async def test_a_change_is_announced_with_its_commit(postgres_store: Store, what
             else:
                 add_source(connection, name="b", type="rss.feed", url="http://b.example/", now=2.0)
             await asyncio.sleep(0.1)
-            assert not heard.is_set(), "whoever woke now would not find it yet"
+            assert not heard.is_set(), "a listener that woke now would not find it yet"
         await heard.wait()
 
 
-async def test_a_lost_connection_is_made_anew(postgres_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lost_connection_is_made_again(postgres_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notify, "PAUSE_SECONDS", 0.05)
     async with listening(postgres_store) as heard, asyncio.timeout(20):
         with postgres_store.writing() as connection:
@@ -58,7 +58,7 @@ async def test_a_lost_connection_is_made_anew(postgres_store: Store, monkeypatch
         await heard.wait()
 
 
-async def test_on_sqlite_nobody_listens_and_nothing_breaks(store: Store) -> None:
+async def test_on_sqlite_announcing_without_a_listener_breaks_nothing(store: Store) -> None:
     if store.is_sqlite:
         listener = Listener(store, lambda: None)
         await listener.run()

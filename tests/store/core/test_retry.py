@@ -1,4 +1,4 @@
-"""Whoever works for ever waits for a database that is away, from the start, and says so in one line."""
+"""A long-running process waits for a database that is away, from the start, and says so in one line."""
 
 import signal
 import socket
@@ -46,9 +46,9 @@ def test_what_waiting_does_not_mend_is_an_error_at_once(problem: str, passing: b
 
 @pytest.mark.parametrize("command", [("collect", "--loop"), ("worker",), ("serve",)])
 def test_a_service_that_starts_first_waits(tmp_path: Path, command: tuple[str, ...]) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # and does not listen
-        headwater = Headwater(tmp_path, f"postgresql://x:secret@127.0.0.1:{nobody.getsockname()[1]}/x")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # and does not listen
+        headwater = Headwater(tmp_path, f"postgresql://x:secret@127.0.0.1:{closed.getsockname()[1]}/x")
         process = headwater.start(*command)
         try:
             assert process.stderr is not None
@@ -62,7 +62,7 @@ def test_a_service_that_starts_first_waits(tmp_path: Path, command: tuple[str, .
 
 
 def test_who_is_asked_something_does_not_wait(tmp_path: Path) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        headwater = Headwater(tmp_path, f"postgresql://x@127.0.0.1:{nobody.getsockname()[1]}/x")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        headwater = Headwater(tmp_path, f"postgresql://x@127.0.0.1:{closed.getsockname()[1]}/x")
         assert "refused" in headwater.refused("collect")

@@ -114,8 +114,8 @@ def test_verify_password_finds_enabled_user_with_right_password(store: Store) ->
         user = add_user(connection, name="li", now=NOON, password_hash=hash_password("correct horse"))
         assert verify_password(connection, "Li", "correct horse") == user
         assert verify_password(connection, "li", "correct horse ") is None
-        assert verify_password(connection, "admin", "") is None, "no password is no empty password"
-        assert verify_password(connection, "nobody", "correct horse") is None
+        assert verify_password(connection, "admin", "") is None, "no password is not an empty password"
+        assert verify_password(connection, "unknown", "correct horse") is None
         disable_user(connection, user.id)
         assert verify_password(connection, "li", "correct horse") is None
         row = connection.execute(select(users).where(users.c.id == user.id)).one()

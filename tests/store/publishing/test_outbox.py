@@ -63,7 +63,7 @@ def test_targets_are_added_changed_listed_and_removed(store: Store) -> None:
 def test_message_is_put_into_the_outbox_once_for_its_key(store: Store) -> None:
     with store.writing() as connection:
         add_target(connection, HOOK, NOON)
-        put_in_outbox(connection, [message("1"), message("1"), message("2", "nobody")], "digest", NOON)
+        put_in_outbox(connection, [message("1"), message("1"), message("2", "unknown")], "digest", NOON)
         put_in_outbox(connection, [message("1")], "digest", NOON + 1)
         [found] = list_deliveries(connection)
         assert (found.key, found.kind, found.status, found.due_at) == ("1", "digest", "pending", NOON)
@@ -111,7 +111,7 @@ def test_items_for_a_target_with_batches_wait_and_other_messages_do_not(store: S
         assert due_batches(connection, NOON + 3_599) == []
         assert [each.key for each in take_batch(connection, "hook", NOON + 3_600)] == ["2"]
         assert take_batch(connection, "hook", NOON + 9_999) == []
-        assert take_batch(connection, "nobody", NOON) == []
+        assert take_batch(connection, "unknown", NOON) == []
 
 
 def test_messages_of_a_target_that_no_longer_batches_are_due_at_once(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""A consumer gets everything once at least, in order, whoever writes when."""
+"""A consumer gets everything once at least, in order, with any number of writers."""
 
 import asyncio
 from typing import Any
@@ -177,7 +177,7 @@ def test_a_search_waits_for_what_is_not_in_the_index_yet(reader: Reader) -> None
     assert reader.titles("rain") == ["Rain tomorrow"]
 
 
-def test_changes_come_up_again_for_those_who_want_them(reader: Reader) -> None:
+def test_changes_come_up_again_when_asked_for(reader: Reader) -> None:
     reader.create("new")
     reader.create("all", when="changed")
     reader.write("a", "b")
@@ -271,7 +271,7 @@ def test_a_late_commit_is_not_missed(store: Store) -> None:
     assert [placed.item.title for placed in page.items] == ["early 1", "early 2", "late"]
 
 
-def test_a_writer_that_failed_holds_nobody_back(reader: Reader) -> None:
+def test_failed_writer_holds_no_reader_back(reader: Reader) -> None:
     reader.create("r")
     with pytest.raises(ZeroDivisionError), reader.store.writing() as connection:
         write(connection, reader.source_id, "never")

@@ -218,7 +218,7 @@ async def test_search_finds_what_pipelines_made_and_forgets_what_was_replaced(st
         assert connection.execute(select(func.count()).select_from(items_to_index)).scalar_one() == 0
 
 
-def test_index_made_anew_has_the_words_of_results(store: Store) -> None:
+def test_restarted_index_has_the_words_of_results(store: Store) -> None:
     [item_id] = make_items(store, 1)
     with store.writing() as connection:
         write_results(connection, [made(item_id, "summary", "a bittern")])

@@ -1,4 +1,4 @@
-"""Sources as a table: what is found, in what order, and how many, whoever wrote their rows."""
+"""Sources as a table: what is found, in what order, and how many, in rows of any writer."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def found(store: Store, search: str = "", sort: Sort = "new", **more: object) ->
         ("k\\s", [7]),
         ("ünder", [8]),
         ("n7.EXAMPLE", [7]),
-        ("nobody", []),
+        ("unknown", []),
         ("?", []),
     ],
 )

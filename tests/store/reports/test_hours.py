@@ -104,7 +104,7 @@ def test_minutes_are_kept_for_days_not_for_ever(recorded: Store) -> None:
     with recorded.writing() as connection:
         for hours in (0, 1, 60):
             roll_minutes(connection, NOON + hours * HOUR)
-            # Somebody who collects.
+            # A collector.
             connection.execute(
                 collection_records.insert().values(
                     source_id=1,

@@ -163,7 +163,7 @@ def forged_table(name: str, columns: object, rows: object, count: int) -> list[o
     "lines",
     [
         pytest.param([{"format": FORMAT}], id="head without version"),
-        pytest.param(forged(version="newest"), id="version is no number"),
+        pytest.param(forged(version="newest"), id="version is not a number"),
         pytest.param(forged(created_at=[]), id="time is a list"),
         pytest.param(forged(last_position=None), id="no position"),
         pytest.param([HEAD_LINE, [], {"done": True}], id="list instead of a table"),

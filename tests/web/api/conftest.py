@@ -23,14 +23,14 @@ def app(store: Store, settings: Settings, clock: FakeClock) -> FastAPI:
 
 @pytest.fixture
 def stranger(app: FastAPI) -> Iterator[TestClient]:
-    """Somebody without a key."""
+    """A client without a key."""
     with TestClient(app, base_url=ADDRESS, raise_server_exceptions=False) as client:
         yield client
 
 
 @pytest.fixture
 def caller(app: FastAPI, store: Store, clock: FakeClock) -> MakeCaller:
-    """Makes somebody with a key of these scopes."""
+    """Makes a client with a key of these scopes."""
 
     def make(*scopes: str) -> TestClient:
         with store.writing() as connection:

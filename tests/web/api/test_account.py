@@ -47,7 +47,7 @@ def test_sign_in_gives_a_session_until_sign_out(stranger: TestClient, li: int) -
 
 
 def test_wrong_password_and_unknown_name_are_told_alike(stranger: TestClient, li: int) -> None:
-    answers = [sign_in(stranger, name, "wrong horse") for name in ("li", "nobody", "admin")]
+    answers = [sign_in(stranger, name, "wrong horse") for name in ("li", "unknown", "admin")]
     assert {answer.status_code for answer in answers} == {401}
     assert {answer.json()["detail"] for answer in answers} == {"the name or the password is wrong"}
 
@@ -230,7 +230,7 @@ def test_proxys_header_is_believed_from_trusted_proxies_only(
     assert me("192.0.2.7", {"Remote-User": "Li"}).json()["name"] == "li"
     assert me("192.0.2.8", {"Remote-User": "li"}).status_code == 401
     assert me("192.0.2.8", {"Remote-User": "li", "X-Forwarded-For": "192.0.2.7"}).status_code == 401
-    assert me("192.0.2.7", {"Remote-User": "nobody"}).status_code == 401
+    assert me("192.0.2.7", {"Remote-User": "unknown"}).status_code == 401
     assert me("192.0.2.7", [("Remote-User", "li"), ("Remote-User", "admin")]).status_code == 401
     assert me("192.0.2.7", {}).status_code == 401
 

@@ -92,7 +92,7 @@ def test_wrong_keys_are_refused_for_a_while_and_a_right_key_never_is(
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) == FAILURE_WINDOW_SECONDS + 1
     assert reader.get(STATUS).status_code == 200, "a key is too long to be guessed"
-    assert stranger.get(STATUS).status_code == 401, "no key is no guess"
+    assert stranger.get(STATUS).status_code == 401, "no key is not a guess"
     clock.advance(FAILURE_WINDOW_SECONDS)
     assert stranger.get(STATUS, headers=wrong()).status_code == 401
 

@@ -49,7 +49,7 @@ def test_digest_is_added_changed_and_removed(caller: MakeCaller, store: Store) -
 
 @pytest.mark.parametrize(
     "change",
-    [{"schedule": "now and then"}, {"zone": "Moon"}, {"config": {"x": 1}}, {"targets": ["nobody"]}],
+    [{"schedule": "now and then"}, {"zone": "Moon"}, {"config": {"x": 1}}, {"targets": ["unknown"]}],
 )
 def test_digest_that_cannot_work_is_refused(caller: MakeCaller, change: dict[str, Any]) -> None:
     answer = caller("admin").post("/api/digests", json={"name": "a", "schedule": "daily 07:30", **change})

@@ -56,7 +56,7 @@ def test_items_are_filtered_and_searched(caller: MakeCaller) -> None:
         ("?source_id=1", ["Beta", "Alpha"]),
         ("?source_id=1&source_id=2", ["Gamma 新闻", "Beta", "Alpha"]),
         ("?folder=News", ["Beta", "Alpha"]),
-        ("?folder=Nobody", []),
+        ("?folder=Unknown", []),
         ("?type=rss", ["Gamma 新闻", "Beta", "Alpha"]),
         ("?type=sitemap", []),
         ("?search=QUICK", ["Alpha"]),

@@ -37,7 +37,7 @@ from tests.publish.test_outlets import store_items
 from tests.rows import fill
 from tests.web.api.test_collector import add
 
-# Not that everything outside the description is refused: parameters we do not know are nobody's harm.
+# Not that everything outside the description is refused: unknown parameters do no harm.
 PROMISES = [
     not_a_server_error,
     status_code_conformance,
@@ -49,7 +49,7 @@ EXAMPLES = 12  # of each operation and database: there are many operations
 
 
 class NoWayOut:
-    """A door to the network that is shut: whatever is asked for, nobody is reached."""
+    """A door to the network that is shut: no request reaches a server."""
 
     async def __aenter__(self) -> Self:
         return self

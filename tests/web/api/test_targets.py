@@ -55,7 +55,7 @@ def test_targets_are_kept_with_their_secrets_hidden(caller: MakeCaller) -> None:
         ({**MAIL, "name": "a b"}, 400),
         ({**MAIL, "kind": "pigeon"}, 422),
         ({**MAIL, "config": {}}, 400),
-        ({**MAIL, "config": {"recipients": ["nobody"]}}, 400),
+        ({**MAIL, "config": {"recipients": ["unknown"]}}, 400),
         ({**MAIL, "config": {"recipients": ["ann@example.org"], "feather": 1}}, 400),
         ({**MAIL, "config": {"recipients": ["ann@example.org"], "title": "{{"}}, 400),
         ({**HOOK, "config": {"url": "***"}}, 400),
@@ -104,11 +104,11 @@ def test_deliveries_are_listed_and_sent_again(caller: MakeCaller, store: Store, 
     assert admin.post("/api/deliveries/1/retry").json()["status"] == "pending"
     assert admin.post("/api/deliveries/1/retry").status_code == 409
     assert admin.post("/api/deliveries/9/retry").status_code == 404
-    assert admin.get("/api/deliveries?target=nobody").status_code == 404
+    assert admin.get("/api/deliveries?target=unknown").status_code == 404
 
 
 @pytest.mark.usefixtures("filled")
-def test_template_is_tried_on_an_item_and_nothing_is_stored(caller: MakeCaller, store: Store) -> None:
+def test_template_trial_on_an_item_stores_nothing(caller: MakeCaller, store: Store) -> None:
     admin = caller("admin")
     admin.post("/api/targets", json=MAIL)
     steps: list[dict[str, Any]] = [

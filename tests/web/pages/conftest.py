@@ -15,7 +15,7 @@ from tests.web.pages.test_visitor import token_in
 
 
 class Visitor:
-    """Somebody who looks at pages and sends their forms."""
+    """A visitor who looks at pages and sends their forms."""
 
     def __init__(self, client: TestClient) -> None:
         self.client = client

@@ -108,7 +108,7 @@ def furnished(store: Store) -> Store:
 
 @pytest.fixture
 def asking(visitor: Visitor, furnished: Store) -> Visitor:
-    """One who looks at pages and asks the API."""
+    """A client that looks at pages and asks the API."""
     with furnished.writing() as connection:
         _, secret = add_key(connection, name="k", scopes=["read", "admin"], now=NOON)
     visitor.client.headers["Authorization"] = f"Bearer {secret}"

@@ -26,7 +26,7 @@ def test_an_outlet_is_made_read_and_removed(visitor: Visitor, store: Store) -> N
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"name": "No Name"}, "is no name for an outlet"),
+        ({"name": "No Name"}, "is not a name for an outlet"),
         ({"name": "a", "source_names": "x"}, "there is no source x"),
         ({"name": "a", "source": "9"}, "no source 9"),
         ({"name": "a", "folder": "Nowhere"}, "there is no folder Nowhere"),
@@ -52,5 +52,5 @@ def test_an_outlet_is_edited_with_sources_picked_by_name(visitor: Visitor, store
     assert "changed outlet mine" in changed and "sources: two; search: -kept" in changed
     feed = visitor.client.get("/outlets/mine.xml")
     assert "other" in feed.text and "kept" not in feed.text
-    refused = visitor.send("/outlets/mine/edit", page="/outlets/mine/edit", source_names="nobody")
-    assert refused.status_code == 400 and "there is no source nobody" in refused.text
+    refused = visitor.send("/outlets/mine/edit", page="/outlets/mine/edit", source_names="unknown")
+    assert refused.status_code == 400 and "there is no source unknown" in refused.text

@@ -122,7 +122,7 @@ def test_stars_stand_for_what_is_stored(visitor: Visitor, store: Store) -> None:
     assert visitor.send("/pipelines/1", name="Hook", steps=json.dumps([first, *shown])).status_code == 200
     with store.reading() as connection:
         assert get_template(connection, 1).steps[1]["config"] == HOOK[0]["config"]
-    # Of two, nobody can say whose secret is meant.
+    # Of two, it is unclear whose secret is meant.
     answer = visitor.send("/pipelines/1", name="Hook", steps=json.dumps([first, *shown, *shown]))
     assert answer.status_code == 400
     assert "step 3 (publish_content): config.url is stars" in html.unescape(answer.text)

@@ -290,7 +290,7 @@ def test_a_password_closes_this_machines_pages_too(store: Store, settings: Setti
         "x",
     ],
 )
-def test_nobody_is_sent_elsewhere(text: str | None) -> None:
+def test_links_send_no_visitor_elsewhere(text: str | None) -> None:
     assert own_path(text, "/home") == "/home"
     assert own_path("/sources?x=1", "/home") == "/sources?x=1"
 

@@ -1,6 +1,6 @@
 """Reads JSON Feed 1.0 and 1.1.
 
-Whatever has the wrong type is as good as absent; only what is no JSON object at all is an error.
+Whatever has the wrong type is as good as absent; only what is not a JSON object at all is an error.
 """
 
 from typing import Any

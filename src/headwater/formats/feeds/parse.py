@@ -37,7 +37,7 @@ def parse(data: bytes | str, *, url: str | None = None, content_type: str | None
     """Read a feed of any format, as bytes or as text that was decoded already.
 
     `url` is where it came from: relative links are resolved against it. `content_type` is the HTTP header,
-    which may name the charset. Raises ParseError when the bytes are no feed.
+    which may name the charset. Raises ParseError when the bytes are not a feed.
     """
     if isinstance(data, str):
         data, content_type = data.encode("utf-8", "replace"), "text/plain; charset=utf-8"

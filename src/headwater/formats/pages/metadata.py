@@ -49,7 +49,7 @@ class Page:
 
 
 def read_page(data: bytes, *, url: str, content_type: str | None = None) -> Page:
-    """What the page says. A document that is no HTML says nothing."""
+    """What the page says. A document that is not HTML says nothing."""
     kind = (content_type or "").partition(";")[0].strip().lower()
     if kind and kind not in ("text/html", "application/xhtml+xml", "application/xml", "text/xml"):
         return Page()

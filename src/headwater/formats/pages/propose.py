@@ -1,9 +1,9 @@
-"""Proposes CSS selectors for a page nobody has described: it looks for the structure that repeats. Pure.
+"""Proposes CSS selectors for a page that has no description: it looks for the structure that repeats. Pure.
 
     elements, without navigation and the like → groups with the same way down from the top → scored by what their
     members have (a link of their own, a telling title, a date, a text) → the best ones' selectors → their items
 
-What is proposed is what `scrape` makes of the selectors, so nobody is shown what would not be collected.
+What is proposed is what `scrape` makes of the selectors, so it shows only what would be collected.
 """
 
 import re
@@ -94,7 +94,7 @@ def propose(page: bytes, *, url: str, content_type: str | None = None, limit: in
         selectors = replace(_select_parts(item, nodes), next=following)
         found = scrape(page, selectors, url=url, content_type=content_type)
         ids = {each.external_id for each in found.items}
-        # The same items by another way, or a part of them, are no second choice.
+        # The same items by another way, or a part of them, are not a second choice.
         if len(ids) < MIN_ITEMS or any(len(ids & other) > len(ids) / 2 for other in taken):
             continue
         taken.append(ids)
@@ -130,7 +130,7 @@ def _is_chrome(node: LexborNode, depth: int) -> bool:
     if (attributes.get("role") or "").lower() in _CHROME_ROLES or attributes.get("aria-hidden") == "true":
         return True
     names = f"{attributes.get('id') or ''} {attributes.get('class') or ''}".strip()
-    # A <main class="has-sidebar"> is no sidebar, and a <li class="tag-python"> is an item.
+    # A <main class="has-sidebar"> is not a sidebar, and a <li class="tag-python"> is an item.
     return tag in ("div", "ul", "ol", "section", "p", "span") and bool(names and _CHROME_WORDS.search(names))
 
 
@@ -215,7 +215,7 @@ def _score(nodes: Sequence[LexborNode], base: str) -> float:
     score = log2(min(len(nodes), 64)) * (
         distinct + 3 * telling + 2 * dated + 1.5 * headed + 1.5 * wordy / total
     )
-    # What holds several items is no item.
+    # What holds several items is not an item.
     if sum(member.headings > 1 for member in members) > total / 2:
         score *= 0.3
     elif sum(member.long_links > 3 for member in members) > total / 2:

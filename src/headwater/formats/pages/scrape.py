@@ -66,7 +66,7 @@ class ScrapedPage:
 
 
 def find_selector_fault(selector: str) -> str | None:
-    """The part of `selector` that is no CSS, or None when there is nothing wrong with it."""
+    """The part of `selector` that is not CSS, or None when there is nothing wrong with it."""
     css, _ = _split(selector)
     try:
         _empty_page().css(css or "*")
@@ -89,7 +89,7 @@ def _empty_page() -> LexborHTMLParser:
 
 
 def scrape(page: bytes, selectors: Selectors, *, url: str, content_type: str | None = None) -> ScrapedPage:
-    """The items of the page at `url`. What has neither a title nor a link is no item."""
+    """The items of the page at `url`. What has neither a title nor a link is not an item."""
     document = read_html(page, content_type)
     base = base_of(document, url)
     metadata = _metadata(document, base)

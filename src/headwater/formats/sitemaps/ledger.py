@@ -254,7 +254,7 @@ class Reading:
     cut_off: bool
 
     def verdicts(self, ledger: Ledger) -> list[Verdict]:
-        """What each of `urls` is to somebody with this ledger, and the ledger's stamps kept where they are later."""
+        """What each of `urls` is to the owner of this ledger, and the ledger's stamps kept where they are later."""
         known, latest = ledger.known(self.keys)
         verdicts = [
             judge(*each) for each in zip(known.tolist(), latest.tolist(), self.stamps.tolist(), strict=True)
@@ -276,7 +276,7 @@ class Reading:
 
 
 def read_document(data: bytes, before: Document, *, url: str, content_type: str | None = None) -> Reading:
-    """Compare a document of addresses with what is remembered of it; ParseError when it is no sitemap."""
+    """Compare a document of addresses with what is remembered of it; ParseError when it is not a sitemap."""
     parts = _split(data)
     prints = _fingerprints(parts[1]) if parts else _NO_U64
     if parts and len(before.prints):

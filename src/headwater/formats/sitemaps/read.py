@@ -97,7 +97,7 @@ def read_sitemap(data: bytes, *, url: str | None = None, content_type: str | Non
 class SitemapScan:
     """A sitemap being read: iterate over it for its addresses, which are kept nowhere.
 
-    `truncated` and `cut_off` are known at the end. Raises ParseError when the document is no sitemap.
+    `truncated` and `cut_off` are known at the end. Raises ParseError when the document is not a sitemap.
     """
 
     def __init__(self, data: bytes, *, url: str | None = None, content_type: str | None = None) -> None:

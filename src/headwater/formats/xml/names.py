@@ -73,7 +73,7 @@ _NAMESPACES: Final[dict[str, str]] = {
     "backend.userland.com/creativecommonsrssmodule": "cc",
 }
 
-# What a prefix means when nobody declared it.
+# What a prefix means when it is not declared.
 _PREFIXES: Final[dict[str, str]] = {
     **{prefix: prefix for prefix in _NAMESPACES.values() if prefix},
     "a10": ATOM,

@@ -85,7 +85,7 @@ def _parse(data: bytes) -> tuple[etree._Element | None, Damage | None]:
         return (_declare_prefixes(root) if _is_whole(root, data) else None), damage
     except ValueError as error:
         return None, Damage(1, str(error))
-    # With a DOCTYPE that points elsewhere an unknown entity is no error, and the text behind it would be lost.
+    # With a DOCTYPE that points elsewhere an unknown entity is not an error, and the text behind it would be lost.
     docinfo: Any = root.getroottree().docinfo
     if docinfo.doctype and (unknown := next(root.iter(etree.Entity), None)) is not None:
         return None, Damage(unknown.sourceline or 1, "Unknown entity")

@@ -93,7 +93,7 @@ async def _keep(context: StepContext, url: str, config: ArchiveConfig) -> dict[s
     media_type = sniff_media_type(response.body, response.content_type)
     if not media_type.startswith(_KINDS) and media_type not in _OTHER_KINDS:
         raise StepError(
-            "{url} is no image, sound or video: its type is {kind}", url=public_url(url), kind=media_type
+            "{url} is not an image, sound or video: its type is {kind}", url=public_url(url), kind=media_type
         )
     sha256 = await asyncio.to_thread(store_file, media_directory(context), response.body)
     return {"url": url, "sha256": sha256, "media_type": media_type, "size_bytes": len(response.body)}

@@ -122,7 +122,7 @@ class HeavyStep(Step):
         """Do the work, blocking, in a process of its own."""
 
     async def run(self, context: StepContext, config: Any) -> StepResult:
-        """For whoever has no child process to give it; workers call `work` in one and can end it."""
+        """For callers without a child process to give it; workers call `work` in one and can end it."""
         return await asyncio.to_thread(self.work, context, config)
 
 

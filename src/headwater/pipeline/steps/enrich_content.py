@@ -57,7 +57,7 @@ class EnrichConfig(StepConfig):
     with_tables: bool = Field(default=True, description="Keep tables.")
     with_links: bool = Field(default=False, description="Keep the targets of links in Markdown.")
     min_characters: int = Field(
-        default=100, ge=0, description="Less text than this counts as none, and the next level is tried."
+        default=100, ge=0, description="Less text than this counts as none; then the next level follows."
     )
     max_megabytes: float = Field(default=5, gt=0, le=100, description="The largest page that is read.")
     browser_seconds: float = Field(
@@ -136,7 +136,7 @@ async def _from_page(context: StepContext, config: EnrichConfig) -> dict[str, An
         raise_as_step_error(error)
     kind = (response.content_type or "text/html").partition(";")[0].strip().lower()
     if kind not in _KINDS:
-        raise StepError("{url} is no page to read: its type is {kind}", url=response.url, kind=kind)
+        raise StepError("{url} is not a page to read: its type is {kind}", url=response.url, kind=kind)
     return await _extract(response.body, response.url, config)
 
 

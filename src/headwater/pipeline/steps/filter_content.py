@@ -81,7 +81,7 @@ def check_filter(config: FilterConfig) -> None:
                 _matcher(pattern)
             except SchemaError as error:
                 raise InputError(
-                    "{key}: {pattern} is no regular expression that can be used: {problem}",
+                    "{key}: {pattern} is not a regular expression that can be used: {problem}",
                     key=key,
                     pattern=pattern,
                     problem=" ".join(str(error).split())[:300],
@@ -91,7 +91,7 @@ def check_filter(config: FilterConfig) -> None:
             compile_expression(config.where)
         except ValueError as error:
             raise InputError(
-                "where: {text} is no JMESPath expression: {problem}",
+                "where: {text} is not a JMESPath expression: {problem}",
                 text=config.where,
                 problem=error,
             ) from None

@@ -1,4 +1,4 @@
-"""`publish_content`: hands what a run has made to somebody else: an outlet, a webhook, e-mail, chat services.
+"""`publish_content`: hands what a run has made to others: an outlet, a webhook, e-mail, chat services.
 
 A message carries what the run has made of the item (an analysis, a summary, a translation), else its text. With `to`
 it goes to a target that is stored under a name: it is put into the outbox with the end of this step, and sent from

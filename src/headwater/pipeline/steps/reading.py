@@ -1,6 +1,6 @@
 """What later steps read of an item: its best text, its media, its dates. Pure.
 
-The item itself is never changed by a step: what a step found out is in its output, and whoever wants the better
+The item itself is never changed by a step: what a step found out is in its output, and a reader who wants the better
 text asks here, where the order of preference is written down once.
 """
 

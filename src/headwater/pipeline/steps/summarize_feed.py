@@ -1,7 +1,7 @@
 """`summarize_feed`: many items as one digest, in Markdown, HTML or JSON, with a model's introduction if wanted.
 
-The items arrive in `runtime_config.items`: whoever starts the run reads them with a consumer cursor, and acknowledges
-what was read once the run has completed. Nothing to tell ends the run as skipped.
+The items arrive in `runtime_config.items`: the caller that starts the run reads them with a consumer cursor, and
+acknowledges what was read once the run has completed. Nothing to tell ends the run as skipped.
 """
 
 from typing import Any, Literal

@@ -63,7 +63,7 @@ class TranscribeConfig(StepConfig):
         default="default", description="On this machine: int8, float16, … as faster-whisper takes it."
     )
     beam_size: int = Field(default=5, ge=1, le=20, description="On this machine: how many ways are followed.")
-    skip_silence: bool = Field(default=True, description="On this machine: leave out what is no speech.")
+    skip_silence: bool = Field(default=True, description="On this machine: leave out what is not speech.")
     max_duration_seconds: float = Field(
         default=4 * 3600, gt=0, description="On this machine: longer files are refused."
     )

@@ -195,7 +195,7 @@ def wait_for_rush(state: Vector, work: Workspace, now: float, typical: float, be
 def wait_for_event(state: Vector, now: float, miss: float, chosen: float) -> float:
     """Seconds until the visit, for a regular source whose next event is near the chosen visit: right after that event.
 
-    The cells charge an event that is missed with the wait for the visit after, as if nobody would notice. In fact the
+    The cells charge an event that is missed with the wait for the visit after, as if it went unnoticed. In fact the
     next plan comes back soon: `miss` is what that costs. Waiting pays as long as the event is that likely to be missed.
     """
     spread = rhythm.find_spread(state)

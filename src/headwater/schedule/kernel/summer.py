@@ -1,6 +1,6 @@
 """Summer time: by how much a source's clock is ahead of its standard time.
 
-Publishers live by their own clock, which many change twice a year. Nobody tells which rule a source follows, so the
+Publishers live by their own clock, which many change twice a year. No source says which rule it follows, so the
 rules compete: for some weeks after a change, each event is scored at the hour that each rule puts it.
 """
 

@@ -17,7 +17,7 @@ _ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#039;", "'"), ("&a
 
 
 def read_database(path: Path) -> Export:
-    """Whose file it is shows in its tables; ParseError when it is nobody's that we know."""
+    """Whose file it is shows in its tables; ParseError when it is of no program we know."""
     connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
     try:
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

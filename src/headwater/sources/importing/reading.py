@@ -1,4 +1,4 @@
-"""Opening whatever file somebody has: the file itself shows what it is."""
+"""Opening a file of any kind: the file itself shows what it is."""
 
 import gzip
 import io
@@ -35,7 +35,7 @@ def read_export(path: Path | None, data: bytes, program: Program | None = None) 
     return found
 
 
-# What a program gives besides a format of its own, so that somebody who names the program is right too.
+# What a program gives besides its own format, so that naming the program is right too.
 _ALSO: dict[Program, Program] = {"freshrss": "opml", "miniflux": "opml", "tt-rss": "opml", "reader": "opml"}
 
 

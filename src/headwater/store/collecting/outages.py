@@ -1,4 +1,4 @@
-"""Marks that a worker leaves when its own network is down, so that everybody sees why visits fail."""
+"""Marks that a worker leaves when its own network is down, so that every process sees why visits fail."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from headwater.store.core.tables import settings
 
 PREFIX = "outage."
 TOLD_EVERY_SECONDS = 60.0
-VALID_SECONDS = 5 * TOLD_EVERY_SECONDS  # after which whoever left a mark must have gone away
+VALID_SECONDS = 5 * TOLD_EVERY_SECONDS  # after which the worker that left a mark must have gone away
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ def sources_after(connection: Connection, after: int, limit: int) -> list[Source
 
 
 def lock_planned(connection: Connection, source_ids: Sequence[int]) -> list[tuple[Source, float | None]]:
-    """These sources, which nobody else changes until the transaction ends, and when a refresh of each was asked for.
+    """These sources, which no one else changes until the transaction ends, and when a refresh of each was asked for.
 
     What another transaction holds is left out: it may hold it for long.
     """

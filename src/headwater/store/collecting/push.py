@@ -131,7 +131,7 @@ def count_forgery(connection: Connection, source_id: int) -> None:
 
 
 def suspend_subscriptions(connection: Connection, now: float) -> list[int]:
-    """Nobody can reach us any more: every subscription is to be asked for again. Answers whose were in force."""
+    """No hub can reach us any more: every subscription is to be asked for again. Answers whose were in force."""
     pushed = [
         row.source_id
         for row in connection.execute(select(table.c.source_id).where(table.c.state == "active"))

@@ -1,12 +1,12 @@
 """The source row is the queue: claiming due sources and settling their visits, both in batches.
 
 `sources.due_at` is a source's place in line, so a claim is one range of one index. What is claimed keeps its place
-and gets a row in `source_leases`, by which others pass it over: when a worker dies, its leases run out and its
+and gets a row in `source_leases`, by which others pass it over: when a worker dies, its leases expire and its
 sources come up again by themselves. Each lease of a source has a higher number than the one before; settling
 checks it, so a worker that comes back from the dead changes nothing. A lease ends only together with a note of its
 number in `sources.lease_no`, so that no number is ever given twice.
 
-Whoever touches a lease holds the lock of its source's row.
+Code that touches a lease holds the lock of its source's row.
 
 Nothing here decides anything about a visit: what to write arrives ready-made in a Settlement.
 """
@@ -61,7 +61,7 @@ class Settlement:
     changes: tuple[ItemChange, ...] = ()
     memory: bytes | None = None  # what its collector wants to be told at the next visit; None: as it was
     push: SubscriptionChange | None = None  # what it says of the source's subscription to a hub
-    pushed: bool = False  # found by a hub and not by a visit: whoever asked for a visit still gets one
+    pushed: bool = False  # found by a hub and not by a visit: a visit that was asked for is still made
 
     @property
     def lease(self) -> tuple[int, int]:
@@ -80,13 +80,13 @@ def claim_due(
 def claim_sources(
     connection: Connection, source_ids: Sequence[int], *, now: float, lease_until: float
 ) -> list[Source]:
-    """Take exactly these sources, due or not, except those somebody is visiting right now."""
+    """Take exactly these sources, due or not, except those that are being visited right now."""
     chosen = sources.c.id.in_(source_ids) & ~sources.c.is_deleted
     return _lease(connection, chosen, now, lease_until)
 
 
 def is_leased(now: float) -> ColumnElement[bool]:
-    """That somebody is visiting a source."""
+    """That a worker is visiting a source."""
     lease = source_leases.c
     return select(lease.source_id).where(lease.source_id == sources.c.id, lease.lease_until > now).exists()
 
@@ -113,7 +113,7 @@ def _lease(
         query = query.with_for_update(skip_locked=True)
     rows = connection.execute(query).all()
     numbers = {row[0]: max(row.lease_no, row.run_out or 0) + 1 for row in rows}
-    # Somebody may have leased one, and let go of its row, since this statement's view of the leases was taken.
+    # Another worker may have leased one, and let go of its row, since this statement's view of the leases was taken.
     taken = insert_returning(
         connection,
         source_leases,
@@ -202,7 +202,7 @@ def next_due_at(connection: Connection, now: float) -> float | None:
     """When the first source in line can be had, by its place; at or before now means that something is due."""
     place, lease = sources.c.due_at, source_leases.c
     free = select(place).where(place.is_not(None), ~is_leased(now)).order_by(place).limit(1)
-    # One that is being visited can be had when its lease runs out, should nobody settle it.
+    # One that is being visited can be had when its lease expires, unless its worker settles it.
     leased = select(func.min(lease.lease_until)).where(
         lease.lease_until > now, _place_of_leased().is_not(None)
     )
@@ -260,7 +260,7 @@ _USUAL = (  # what every visit changes
     "lease_no",
     "updated_at",
 )
-_UNUSUAL = (  # what few change; several are in indexes, which an UPDATE writes anew whatever the values are
+_UNUSUAL = (  # what few change; several are in indexes, which an UPDATE writes again for any value
     "etag",
     "last_modified",
     "body_hash",
@@ -308,7 +308,7 @@ def with_words(settlement: Settlement) -> Settlement:
 def settle_batch(connection: Connection, settlements: Sequence[Settlement]) -> set[tuple[int, int]]:
     """Write what the visits found, planned and recorded. Answers the leases that are settled now.
 
-    A settlement whose lease has passed to somebody else is left out whole. One that was settled before, because
+    A settlement whose lease has passed to another worker is left out whole. One that was settled before, because
     the answer to an earlier commit was lost, is not written again and counts as settled.
     """
     held = _still_held(connection, [settlement.lease for settlement in settlements])
@@ -384,7 +384,7 @@ class _Held:
 
 
 def _still_held(connection: Connection, leases: Sequence[tuple[int, int]]) -> dict[tuple[int, int], _Held]:
-    """Those of the leases that are still in force, locked in one order so that nobody deadlocks."""
+    """Those of the leases that are still in force, locked in one order so that there are no deadlocks."""
     mine = set(leases)
     rows = select_by(
         connection,

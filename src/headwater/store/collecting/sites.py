@@ -159,7 +159,7 @@ def delete_urls(connection: Connection, site_name: str, urls: Sequence[str]) -> 
 
 
 def forget_urls(connection: Connection, site_name: str) -> None:
-    """All addresses of a site that is begun anew."""
+    """All addresses of a site that starts again."""
     connection.execute(delete(url_states).where(url_states.c.site_name == site_name))
 
 
@@ -172,7 +172,7 @@ def read_site_memory(connection: Connection, site_name: str) -> SiteMemory | Non
 
 
 def write_site_memory(connection: Connection, site_name: str, before: int | None, after: SiteMemory) -> bool:
-    """Keep the memory if nobody else has written since `before`; says whether."""
+    """Keep the memory if no one else has written since `before`; says whether."""
     values = {"runs": after.runs, "memory": after.memory, "entries": after.entries}
     if before is None:
         if read_site_memory(connection, site_name) is not None:

@@ -100,7 +100,7 @@ def add_source(
     try:
         row = connection.execute(sources.insert().values(values).returning(*sources.c)).one()
     except IntegrityError:
-        # Somebody else was a moment faster; the transaction is over, so there is no looking who.
+        # Another writer was a moment faster; the transaction is over, so there is no looking who.
         raise ConflictError("{url} is there already", url=url) from None
     if for_owner:
         subscribe_owner(connection, {row.id: folder}, now)
@@ -189,7 +189,7 @@ def get_source(connection: Connection, source_id: int) -> Source:
 
 
 def find_source(connection: Connection, text: str, *, removed: bool = False) -> Source:
-    """The source somebody means by its number, its name or its address; with `removed`, one that was removed too."""
+    """The source with this number, its name or its address; with `removed`, one that was removed too."""
     column = sources.c
     if text.isascii() and text.isdigit() and len(text) < 19:
         row = connection.execute(select(sources).where(column.id == int(text))).first()

@@ -49,7 +49,7 @@ def write_stats(connection: Connection, sources: Sequence[tuple[Source, SourceSt
     insert_rows(connection, source_stats, _COLUMNS, unusual, _ON_CONFLICT)
 
 
-# What every check changes. Of the rest some is in indexes, which an UPDATE writes anew whatever the values are.
+# What every check changes. Of the rest some is in indexes, which an UPDATE writes again for any value.
 _USUAL = ("next_due_at", "last_check_at", "check_count", "updated_at")
 _usual = attrgetter(*_USUAL)
 _others = attrgetter(*(name for name in _STATS if name not in _USUAL))

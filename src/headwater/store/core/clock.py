@@ -62,7 +62,7 @@ class DatabaseClock:
 
 
 def measured_clock(store: Store) -> DatabaseClock:
-    """A clock ready to be read, for whoever asks it a few times and is done."""
+    """A clock ready to be read, for short uses."""
     clock = DatabaseClock(store)
     with store.reading() as connection:
         clock.measure(connection)
@@ -70,7 +70,7 @@ def measured_clock(store: Store) -> DatabaseClock:
 
 
 def _steady() -> float:
-    """Seconds that nobody sets; where the system can, those asleep are counted too."""
+    """Seconds that no one can set; where the system can, those asleep are counted too."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()

@@ -30,18 +30,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SQLITE_MAGIC = b"SQLite format 3\0"
-SQLITE_BUSY_SECONDS = 5.0  # beyond that, whoever can wait tries again
+SQLITE_BUSY_SECONDS = 5.0  # beyond that, a caller that can wait retries
 POSTGRES_THREADS = 8
 PING_AFTER_SECONDS = 1.0  # of rest, in which the server may have gone away
-# A process that is frozen in a transaction (its machine sleeps, somebody stopped it) holds on to rows that others want.
+# A process that is frozen in a transaction (its machine sleeps, a signal stopped it) holds on to rows that others want.
 FROZEN_SECONDS = 60.0
 
 
 class Store:
     """An open, up-to-date database.
 
-    `shared`: by one who works on for ever beside others, and who therefore lets go of a transaction that it does
-    nothing about. One who computes for minutes about what it reads is not that.
+    `shared`: by a process that works on for ever beside others, and that therefore lets go of a transaction in which
+    it does nothing. A process that computes for minutes about what it reads is not that.
     """
 
     def __init__(self, url: str, *, shared: bool = False) -> None:

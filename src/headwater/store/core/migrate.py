@@ -1,4 +1,4 @@
-"""Bringing a database to the tables this Headwater knows, once, whoever starts first.
+"""Bringing a database to the tables this Headwater knows, once, by the first process that starts.
 
 Starting workers take a lock (PostgreSQL: an advisory lock; SQLite: the write transaction itself), so that one
 upgrades and the others find it done. Alembic is imported only when there is something to do.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ADVISORY_LOCK = 0x48656164  # any number will do, as long as it never changes
 PATIENCE_SECONDS = 60.0
 UNFINISHED = (
-    "unfinished"  # in the place of a revision while rows are being copied into it: nobody may use it yet
+    "unfinished"  # in the place of a revision while rows are being copied into it: not to be used yet
 )
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _REVISION = re.compile(r'^(down_)?revision = "(\w+)"', re.MULTILINE)
@@ -58,7 +58,7 @@ def upgrade(store: "Store", target: str = "head") -> None:
 
 
 def _is_locked_out(error: StoreError) -> bool:
-    """Whether somebody else is writing to the SQLite file."""
+    """Whether another process is writing to the SQLite file."""
     code = getattr(getattr(error.__cause__, "orig", None), "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -78,7 +78,7 @@ def _upgrade(store: "Store", target: str) -> None:
 def building(connection: Connection, store: "Store") -> Iterator[None]:
     """Alone with the database's tables, for as long as the transaction lasts, if they are Headwater's to change."""
     if not store.is_sqlite:
-        # Held until the transaction ends, so that nobody looks before the commit.
+        # Held until the transaction ends, so that no other process looks before the commit.
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (ADVISORY_LOCK,))
     current = revision(connection)
     _refuse_newer(current, store)

@@ -1,6 +1,6 @@
-"""Waking collectors at once when somebody adds a source or asks for a refresh.
+"""Waking collectors at once when a source is added or a refresh is asked for.
 
-On PostgreSQL the word goes out with the commit of the change itself (NOTIFY). On SQLite there is nobody to carry it:
+On PostgreSQL the word goes out with the commit of the change itself (NOTIFY). On SQLite there is nothing to carry it:
 collectors look for themselves.
 """
 
@@ -32,7 +32,7 @@ def announce(connection: Connection) -> None:
 
 
 class Listener:
-    """Hears announcements on a connection of its own, which it makes anew whenever it is lost.
+    """Hears announcements on a connection of its own, which it makes again whenever it is lost.
 
     `is_listening` tells whether they can be relied on just now; on SQLite they never can.
     """
@@ -54,7 +54,7 @@ class Listener:
                 async with await self._connect() as connection:
                     await connection.execute(f"LISTEN {CHANNEL}".encode())
                     self.is_listening, pause = True, PAUSE_SECONDS
-                    self._on_announced()  # what was said while nobody listened
+                    self._on_announced()  # what was said while the connection was lost
                     async for _ in connection.notifies():
                         self._on_announced()
             except (Error, OSError) as error:

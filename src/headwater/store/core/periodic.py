@@ -18,13 +18,13 @@ class Turn:
     lease_until: float = 0.0
     began_at: float = 0.0
     done_at: float = 0.0  # when the last completed one began
-    note: str = ""  # what whoever completed it wants to be told the next time
+    note: str = ""  # what the worker that completed it wants to be told the next time
 
 
 def take_turn(
     connection: Connection, key: str, holder: str, *, every_seconds: float, now: float, lease_until: float
 ) -> Turn | None:
-    """Take the turn if it is time for it and nobody has it. None: not now."""
+    """Take the turn if it is time for it and no other worker has it. None: not now."""
     last = _locked_turn(connection, key)
     # One that ends much later than any taken now was taken by a clock that was ahead.
     is_held = 0 < last.lease_until - now <= 2 * (lease_until - now)
@@ -36,7 +36,7 @@ def take_turn(
 
 
 def keep_turn(connection: Connection, key: str, holder: str, *, now: float, lease_until: float) -> bool:
-    """Hold it longer. False: it has passed to somebody else."""
+    """Hold it longer. False: it has passed to another worker."""
     turn = _locked_turn(connection, key)
     if turn.holder != holder:
         return False
@@ -72,4 +72,4 @@ def _locked_turn(connection: Connection, key: str) -> Turn:
     try:
         return Turn(**orjson.loads(value)) if value else Turn()
     except (TypeError, ValueError):
-        return Turn()  # somebody's slip in the table
+        return Turn()  # a wrong value in the table

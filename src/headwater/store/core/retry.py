@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)
 LONGEST_PAUSE = 5.0
-# What PostgreSQL says to somebody it does not know, for which there is no code: waiting does not mend it.
+# What PostgreSQL says to a user it does not know, for which there is no code: waiting does not mend it.
 _FOR_GOOD = ("authentication failed", "does not exist", "no pg_hba.conf entry", "no password supplied")
 
 

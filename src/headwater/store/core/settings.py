@@ -26,7 +26,7 @@ def set_setting(connection: Connection, key: str, value: Any, now: float) -> Non
 
 
 def lock_setting(connection: Connection, key: str) -> None:
-    """Let nobody else read it under lock, or write it, until this transaction ends. On SQLite nobody else can."""
+    """Let no other transaction read it under lock, or write it, until this one ends. On SQLite no other can."""
     if not is_sqlite(connection):
         connection.execute(select(settings.c.key).where(settings.c.key == key).with_for_update())
 

@@ -1,6 +1,6 @@
 """App passwords: random passwords for reader apps, shown once, recognised by their hash.
 
-Fever clients send md5(user:password) instead of the password. Its hash is stored as well: whoever reads the database
+Fever clients send md5(user:password) instead of the password. Its hash is stored as well: a thief of the database
 can sign in with neither.
 """
 

@@ -194,7 +194,7 @@ def _insert(connection: Connection, user_id: int, name: str, parent_id: int | No
 def _place(
     connection: Connection, user_id: int, folder_id: int, parent_id: int | None, position: int
 ) -> None:
-    """Number the siblings anew, with this one at `position` (0: first)."""
+    """Number the siblings again, with this one at `position` (0: first)."""
     siblings = [each.id for each in list_folders(connection, user_id) if each.parent_id == parent_id]
     siblings.remove(folder_id)
     siblings.insert(max(position, 0), folder_id)

@@ -110,7 +110,7 @@ def has_key(connection: Connection) -> bool:
 
 
 def revoke_key(connection: Connection, key_id: int, now: float, *, user_id: int | None = None) -> ApiKey:
-    """Revoke a key at once and for ever, and end the sessions it opened. Repeating it is no error.
+    """Revoke a key at once and for ever, and end the sessions it opened. Repeating it is not an error.
 
     With `user_id`, only a key of that user's is found.
     """

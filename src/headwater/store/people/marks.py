@@ -131,7 +131,7 @@ def delete_tag(connection: Connection, user_id: int, tag: str) -> None:
 
 
 def cleanup_read_later(connection: Connection, now: float) -> int:
-    """Take items whose time is over off the lists of what to read later, for everybody. Returns how many."""
+    """Take items whose time is over off the lists of what to read later, for every user. Returns how many."""
     column = entry_marks.c
     over = column.later_until.is_not(None) & (column.later_until <= now)
     starred = connection.execute(

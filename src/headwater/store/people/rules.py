@@ -1,8 +1,8 @@
 """People's rules for new items: what they look for, what they do, and the place up to which they have been applied.
 
 A rule's `filter` is a config of the step `filter_content`. Rules are applied after items are stored, so collecting
-neither waits nor pays for them: whoever applies them reads items in the order of their positions, and moves the place
-in the transaction that writes what the rules did. Of two who do it at once, the second finds the place moved.
+neither waits nor pays for them: the process that applies them reads items in the order of their positions, and moves
+the place in the transaction that writes what the rules did. Of two who do it at once, the second finds the place moved.
 """
 
 from collections import defaultdict
@@ -228,7 +228,7 @@ def read_new_items(connection: Connection, limit: int) -> NewItems:
 
 
 def rules_for(connection: Connection, source_ids: Iterable[int]) -> dict[int, tuple[Rule, ...]]:
-    """The active rules of those who subscribe to sources, by source."""
+    """The active rules of the subscribers of sources, by source."""
     sql = (
         "SELECT s.source_id, r.id FROM rules r JOIN subscriptions s ON s.user_id = r.user_id"
         " WHERE r.is_active AND s.source_id {values}"

@@ -78,7 +78,7 @@ class ClaimedRun:
 class StepEnd:
     """What the end of a step changes: the steps that are different now, and where the run stands.
 
-    `due_at` is when the run is to go on; None with a status that is no end means that its worker goes on with it
+    `due_at` is when the run is to go on; None with a status that is not an end means that its worker goes on with it
     at once and keeps the lease.
     """
 
@@ -145,7 +145,7 @@ def claim_runs(
     """Take up to `limit` runs whose next step is due and of one of these types, first in line first.
 
     For SQLite, where one transaction writes at a time; on PostgreSQL the queue says which run is due.
-    `in_hand`: what the caller is working on. It is due, too, if the caller was frozen until its leases ran out.
+    `in_hand`: what the caller is working on. It is due, too, if the caller was frozen until its leases expired.
     `rates`: for types of which only so many may start in a time, the seconds between two starts.
     """
     run = pipeline_executions.c
@@ -272,7 +272,7 @@ def _reserve(connection: Connection, step_type: str, seconds: float, now: float)
 
 
 def commit_steps(connection: Connection, ends: Sequence[StepEnd]) -> set[tuple[int, int]]:
-    """Write the ends of steps. Answers the leases under which they count; the others have passed to somebody."""
+    """Write the ends of steps. Answers the leases under which they count; the others have passed to other workers."""
     held = _still_held(connection, [end.run.lease for end in ends])
     valid = [end for end in ends if end.run.lease in held]
     _write_steps(connection, [(end.run.id, step) for end in valid for step in end.changed])
@@ -385,7 +385,7 @@ def renew_leases(
 
 
 def cancelled_among(connection: Connection, run_ids: Iterable[int]) -> set[int]:
-    """Which of these runs somebody wants to end."""
+    """Which of these runs a user wants to end."""
     rows = select_by(
         connection,
         "SELECT id FROM pipeline_executions WHERE cancel_requested_at IS NOT NULL AND id {values}",

@@ -97,7 +97,7 @@ def find_template(connection: Connection, name_or_id: str) -> Template:
 
 
 def _number(text: str) -> int:
-    """What can be a template's number; -1 is nobody's."""
+    """What can be a template's number; -1 is never used."""
     return int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else -1
 
 

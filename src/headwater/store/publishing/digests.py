@@ -233,7 +233,7 @@ def settle_digest(
 
 
 def put_off_digest(connection: Connection, digest: Digest, error: str, claim_at: float) -> None:
-    """An attempt has failed: the same issue is tried again then."""
+    """An attempt has failed: the same issue is made again then."""
     column = digests.c
     connection.execute(
         update(digests)

@@ -32,7 +32,7 @@ FEWEST_FAILURES = 5
 FAILING_SHARE = 0.2
 DIGEST_ATTEMPTS = 3
 SILENT_AT_LEAST = 3 * DAY
-SILENT_AT_MOST = 60 * DAY  # one that has been silent for longer is no news
+SILENT_AT_MOST = 60 * DAY  # one that has been silent for longer is not news
 FEWEST_ITEMS = 6
 
 
@@ -69,7 +69,7 @@ def source_problems(connection: Connection, now: float, failing_days: float) -> 
 def silent_sources(
     connection: Connection, now: float, after_id: int, limit: int
 ) -> tuple[list[Problem], int]:
-    """Sources that publish nothing although they used to, among the next so many; and where to go on (0: anew)."""
+    """Sources that publish nothing although they used to, among the next so many; and where to go on (0: the start)."""
     column = sources.c
     numbers = select(column.id).where(column.id > after_id).order_by(column.id).limit(limit)
     ids = list(connection.execute(numbers).scalars())

@@ -31,7 +31,7 @@ from headwater.store.reading.selection import EVERYTHING, Selection, conditions
 
 MOST_VERSIONS = 50  # of an item that are read
 COUNTED_KEY = "items.counted"
-UNKNOWN_CONTENT = b""  # of something seen elsewhere; a likeness has none either, for nobody compares it
+UNKNOWN_CONTENT = b""  # of something seen elsewhere; a likeness has none either, because it is never compared
 ChangeKind = Literal["new", "changed", "renamed"]
 
 

@@ -3,8 +3,8 @@
 A reader that remembers the last number it saw must never find a smaller one later. SQLite has one writer at a time, so
 numbers are committed in the order they are given out. On PostgreSQL transactions commit in any order: number 7 may be
 seen before number 6. So there each writer first leaves a lock that names the number before its own
-(shared and with the transaction: it costs nobody a wait, and goes with the writer however that ends), and a reader
-reads up to the smallest number left by anyone still writing, itself included. A writer that hangs holds back readers,
+(shared and with the transaction: it makes no other transaction wait, and ends with the writer), and a reader reads
+up to the smallest number left by anyone still writing, itself included. A writer that hangs holds back readers,
 never writers.
 """
 

@@ -91,7 +91,7 @@ def surplus_items(connection: Connection, source_id: int, keep: int, limit: int)
 
 
 def _is_idle() -> Any:
-    """No pipeline is at work on it, and nobody has starred or tagged it or put it aside."""
+    """No pipeline is at work on it, and no user has starred or tagged it or put it aside."""
     return and_(
         not_(
             exists().where(
@@ -111,7 +111,7 @@ def delete_idle_items(connection: Connection, item_ids: Sequence[int]) -> int:
     """
     ids = list(item_ids)
     chosen = items.c.id.in_(ids + ids[-1:] * padding(len(ids)))
-    if not is_sqlite(connection):  # whoever starts a run holds on to its item: wait, then look what there is
+    if not is_sqlite(connection):  # the starter of a run holds on to its item: wait, then look what there is
         connection.execute(select(items.c.id).where(chosen).order_by(items.c.id).with_for_update())
     doomed = list(connection.execute(select(items.c.id).where(chosen, _is_idle())).scalars())
     note_deleted(connection, doomed)

@@ -2,7 +2,7 @@
 
 Words are made here, not by the databases: folded to plain lower case, and every Chinese, Japanese or Korean character
 a word of its own, so that `新闻` is found inside a sentence. Items are put into the index in batches after they are
-stored (`index_new_items`), by those who serve or search: collecting neither waits nor pays for it.
+stored (`index_new_items`), by processes that serve or search: collecting neither waits nor pays for it.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ def words_of(text: str) -> list[str]:
     parts = (text[at : at + NORMALISED_CHARACTERS] for at in range(0, len(text), NORMALISED_CHARACTERS))
     plain = "".join(unicodedata.normalize("NFKD", part) for part in parts).casefold()
     plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    plain = unicodedata.normalize("NFC", plain)  # what was taken apart and is no accent, such as Hangul
+    plain = unicodedata.normalize("NFC", plain)  # what was taken apart and is not an accent, such as Hangul
     return [word[:100] for word in _WORD.findall(plain)]
 
 
@@ -213,8 +213,8 @@ async def index_new_items(
     """Put up to `limit` stored items that are not yet in the index into it. Answers their ids, in order.
 
     Items whose results have changed are indexed again, up to `limit` as well. `after`: of new items only those with a
-    higher id, for one who has just indexed all others. Words are made before the transaction that writes them: how long
-    that takes is up to those who wrote the items.
+    higher id, for a caller that has just indexed all others. Words are made before the transaction that writes them:
+    how long that takes depends on the items.
     """
     if await store.read(has_outdated):
         changed = await store.read(_read_outdated, limit)
@@ -227,7 +227,7 @@ async def index_new_items(
 
 
 def index_batch(store: Store, now: float, limit: int = BATCH, after: int | None = None) -> list[int]:
-    """What `index_new_items` does, for one who waits for it."""
+    """What `index_new_items` does, for a caller that waits for it."""
     with store.reading() as connection:
         changed = _read_outdated(connection, limit)
         found, results = _unindexed(connection, limit, after)
@@ -330,7 +330,7 @@ def _still_true(connection: Connection, words: Words) -> dict[int, list[str]]:
     return {id: said for id, (version, said) in words.items() if versions.get(id) == version}
 
 
-def begin_index_anew(connection: Connection) -> None:
+def restart_index(connection: Connection) -> None:
     """What is remembered of the index is another database's: items came from there, their words did not."""
     remove_setting(connection, POSITION)
 

@@ -1,4 +1,4 @@
-"""Which items somebody means: by source, folder, type, words, time, state. The one way to say it, everywhere."""
+"""Which items are meant: by source, folder, type, words, time, state. The one way to say it, everywhere."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

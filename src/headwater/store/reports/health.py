@@ -1,4 +1,4 @@
-"""What tells whether all is well with a database and with those who work on it. Reads only."""
+"""What tells whether all is well with a database and with the processes that work on it. Reads only."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Health:
     due: int
     lag_seconds: float
     in_flight: int
-    endless_leases: int  # taken by a clock that was ahead: nobody else can have their sources
+    endless_leases: int  # taken by a clock that was ahead: no other worker can have their sources
     last_visit_at: float | None
     late_runs: int
     oldest_run_seconds: float

@@ -22,7 +22,7 @@ SLOT = 60.0
 ROLLED_KEY = "collection_hours"
 MINUTES_KEY = "collection_minutes"
 EVER_KEY = "collection_ever"
-MINUTES_KEPT_SECONDS = 50 * HOUR  # a little more than anybody looks back on
+MINUTES_KEPT_SECONDS = 50 * HOUR  # a little more than the reports look back on
 VISIT_SECONDS = 300.0  # by which nearly every visit is settled; what comes in later is added up again
 _STRAGGLING_SECONDS = 600.0
 _SUMS = ("visits", "items_found", "items_new", "items_updated", "requests", "bytes_received", "not_modified")
@@ -92,7 +92,7 @@ def read_rolled(connection: Connection) -> Rolled:
     try:
         return Rolled(**stored) if stored else Rolled()
     except TypeError:
-        return Rolled()  # somebody's slip in the table: it is all added up again
+        return Rolled()  # a wrong value in the table: it is all added up again
 
 
 def read_rolled_minutes(connection: Connection) -> RolledMinutes:
@@ -164,7 +164,7 @@ def roll_minutes(connection: Connection, now: float) -> None:
     start = max(min(rolled.until, until) - _STRAGGLING_SECONDS, since)
     rows = add_up(connection, start, until, SLOT)
     if not rows and 0 < rolled.until < until:
-        return  # nobody collects: there is nothing to write down
+        return  # no process collects: there is nothing to write down
     slot_at = collection_minutes.c.slot_at
     connection.execute(collection_minutes.delete().where((slot_at < since) | (slot_at >= start)))
     _write(connection, collection_minutes, rows)

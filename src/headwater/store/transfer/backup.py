@@ -24,7 +24,7 @@ from headwater.store.core.bulk import is_sqlite
 from headwater.store.core.database import Store
 from headwater.store.core.migrate import HEAD, building, known_revisions, revision, upgrade_in
 from headwater.store.core.tables import metadata
-from headwater.store.reading.search import begin_index_anew
+from headwater.store.reading.search import restart_index
 from headwater.store.transfer.copying import (
     Key,
     continue_numbers,
@@ -74,7 +74,7 @@ class Contents:
 def write_backup(store: Store, path: Path, now: float, advance: Advance) -> Contents:
     """Write the whole database as it is at one moment, others at work or not, and read the file back.
 
-    The file appears under its name only when it is whole. It holds secrets: nobody but its owner may read it.
+    The file appears under its name only when it is whole. It holds secrets: only its owner may read it.
     """
     beside = path.with_name(path.name + ".part")
     try:
@@ -189,7 +189,7 @@ def _verify(connection: Connection, tables: list[Table], expected: Contents, pat
 
 def _finish(connection: Connection, contents: Contents) -> None:
     continue_numbers(connection, copied_tables())
-    begin_index_anew(connection)
+    restart_index(connection)
     set_last_position(connection, max(contents.last_position, last_position(connection)))
     wake_runs(connection)
     if is_sqlite(connection):

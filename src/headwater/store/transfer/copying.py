@@ -47,7 +47,7 @@ LEFT_OUT_SETTINGS = (POSITION, MARK, "web.written_at")
 # What the database keeps by itself, and who is signed in: an ended session must not come back with a backup.
 _LEFT_OUT_TABLES = (
     item_clock.name,
-    items_to_index.name,  # the whole index is made anew
+    items_to_index.name,  # the whole index is made again
     source_names.name,
     sessions.name,
     sign_in_links.name,
@@ -63,7 +63,7 @@ Key = tuple[Any, ...]
 def snapshot(store: Store, *, alone: bool = False) -> Iterator[Connection]:
     """One view of the whole database that nothing changes, however long it is read.
 
-    `alone`: nobody writes meanwhile, as far as the database can see to that (SQLite).
+    `alone`: no one else writes meanwhile, as far as the database can see to that (SQLite).
     """
     if store.is_sqlite:
         with store.writing() if alone else store.reading() as connection:

@@ -19,7 +19,7 @@ from headwater.store.core.database import Store
 from headwater.store.core.migrate import HEAD, UNFINISHED, building, revision, upgrade_in
 from headwater.store.core.settings import get_setting, remove_setting, set_setting
 from headwater.store.core.tables import collection_records, items, pipeline_executions, source_leases
-from headwater.store.reading.search import begin_index_anew, index_all
+from headwater.store.reading.search import index_all, restart_index
 from headwater.store.transfer.copying import (
     MARK,
     Key,
@@ -79,7 +79,7 @@ def move(origin: Store, target: Store, now: float, advance: Advance, *, start_ov
 
 
 def index_moved(target: Store, now: float, advance: Advance) -> None:
-    """Make the search index of what was moved anew; cut off anywhere, it is finished by whoever searches next."""
+    """Make the search index of what was moved again; cut off anywhere, the next search finishes it."""
     with target.reading() as connection:
         total = connection.execute(select(func.count()).select_from(items)).scalar_one()
     done = 0
@@ -93,7 +93,7 @@ def index_moved(target: Store, now: float, advance: Advance) -> None:
 
 
 def last_visit_at(connection: Connection) -> float | None:
-    """When somebody last visited a source."""
+    """When a source was last visited."""
     return connection.execute(select(func.max(collection_records.c.started_at))).scalar()
 
 
@@ -109,7 +109,7 @@ def _refuse_busy(origin: Store) -> None:
     until = max((lease for lease in leases if lease is not None), default=None)
     if until is not None:
         raise InputError(
-            "somebody is at work on {url}; stop every collector and worker first"
+            "another process is at work on {url}; stop every collector and worker first"
             " (one that was killed counts as at work for another {seconds:.0f} s)",
             url=origin.shown_url,
             seconds=until - now,
@@ -117,7 +117,7 @@ def _refuse_busy(origin: Store) -> None:
 
 
 def _fingerprint(connection: Connection) -> dict[str, Any]:
-    """Numbers that differ whenever somebody has visited, worked, or edited."""
+    """Numbers that differ after every visit, step and edit."""
     found: dict[str, Any] = {"schema": HEAD, "position": last_position(connection)}
     for table in copied_tables():
         watched: list[ColumnElement[Any]] = [func.count()]
@@ -195,7 +195,7 @@ def _finish(target: Store, tables: list[Table], counts: dict[str, int], position
                 "not everything has come to {url}: {different}", url=target.shown_url, different=different
             )
         continue_numbers(connection, tables)
-        begin_index_anew(connection)
+        restart_index(connection)
         set_last_position(connection, position)
 
 

@@ -234,7 +234,7 @@ async def make_my_key(context: InContext, caller: InOwner, new: NewOwnKey) -> Js
     summary="Revoke a key of yours",
 )
 async def revoke_my_key(context: InContext, caller: InOwner, key_id: Number) -> Json:
-    """Make a key of yours invalid, at once and for ever. Repeating it is no error."""
+    """Make a key of yours invalid, at once and for ever. Repeating it is not an error."""
     return key_json(await context.store.write(revoke_key, key_id, context.clock(), user_id=caller.user.id))
 
 

@@ -123,7 +123,7 @@ async def list_(
     summary="Subscribe",
 )
 async def subscribe_(context: InContext, user: InUser, wanted: NewSubscription, response: Response) -> Json:
-    """Subscribe to a feed. One that nobody reads yet is visited now: if that fails, nothing is stored."""
+    """Subscribe to a feed. A feed without subscribers is visited now: if that fails, nothing is stored."""
     if wanted.folder_id is not None:
         await context.store.read(get_folder, user.id, wanted.folder_id)
     async with make_fetcher(context.settings) as fetcher:

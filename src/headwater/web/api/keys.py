@@ -60,5 +60,5 @@ async def make(context: InContext, new: NewKey) -> Json:
 async def revoke(
     context: InContext, key_id: Annotated[int, Path(ge=1, le=2**63 - 1, description="The key's number.")]
 ) -> Json:
-    """Make a key invalid, at once and for ever. Repeating it is no error."""
+    """Make a key invalid, at once and for ever. Repeating it is not an error."""
     return key_json(await context.store.write(revoke_key, key_id, context.clock()))

@@ -100,7 +100,7 @@ def answer_with_problems(app: FastAPI, safe_headers: Mapping[str, str], show: Sh
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
-        """What the framework refuses by itself: no such path, no such method, bytes that are no text."""
+        """What the framework refuses by itself: no such path, no such method, bytes that are not text."""
         if error.status_code == 400 and _is_api(request):  # with any other body that is wrong it says 422
             return _problem(request, 422, Text("the body cannot be read; it has to be JSON in UTF-8"))
         return await answer(request, error.status_code, _framework_text(request, error), error.headers)

@@ -115,7 +115,7 @@ async def set_interval(
 async def unset_interval(
     request: Request, context: InContext, name: TypeName, if_match: IfMatch = None
 ) -> Response:
-    """Let the environment's interval for the type be in force again, or its default. Again is no error."""
+    """Let the environment's interval for the type be in force again, or its default. Again is not an error."""
     await context.store.write(set_type_interval, name, None, context.clock(), expected_version(if_match))
     return await _answer(request, context, name)
 

@@ -387,7 +387,7 @@ async def remove(context: InContext, source_id: SourceId) -> None:
     summary="Bring back a source",
 )
 async def restore(context: InContext, source_id: SourceId) -> Json:
-    """Bring back a source that was removed. Again is no error."""
+    """Bring back a source that was removed. Again is not an error."""
     return await _whole(context, await _act(context, "restore", source_id))
 
 
@@ -399,7 +399,7 @@ async def restore(context: InContext, source_id: SourceId) -> Json:
     summary="Pause a source",
 )
 async def pause(context: InContext, source_id: SourceId) -> Json:
-    """No visits until it is resumed. Again is no error."""
+    """No visits until it is resumed. Again is not an error."""
     return await _whole(context, await _act(context, "pause", source_id))
 
 
@@ -411,7 +411,7 @@ async def pause(context: InContext, source_id: SourceId) -> Json:
     summary="Resume a source",
 )
 async def resume(context: InContext, source_id: SourceId) -> Json:
-    """Visits as planned again, at once if the time has passed. Again is no error."""
+    """Visits as planned again, at once if the time has passed. Again is not an error."""
     return await _whole(context, await _act(context, "resume", source_id))
 
 

@@ -135,7 +135,7 @@ class StepType(BaseModel):
     step_type: str
     installed: bool = Field(description="What it needs besides Headwater is there.")
     extra: str | None = Field(description="What to install for it: headwater[extra].")
-    retries: int = Field(description="How often it is tried again unless a template says.")
+    retries: int = Field(description="How often it is retried unless a template says.")
     config_schema: dict[str, Any] = Field(description="What its config takes, as JSON Schema.")
 
 

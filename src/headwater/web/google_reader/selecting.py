@@ -125,7 +125,7 @@ def _only(shelf: Shelf, wanted: EntryFilter, stream: Stream) -> EntryFilter:
         case "none":
             return NOTHING
     chosen = shelf.sources_of(stream)
-    if chosen is None:  # a label that is no folder
+    if chosen is None:  # a label that is not a folder
         return replace(wanted, tag=stream.name)
     if wanted.source_ids is not None:
         chosen = tuple(set(chosen) & set(wanted.source_ids))

@@ -286,7 +286,7 @@ def _named_attachments(connection: Connection, template_id: int) -> dict[Attachm
 
 
 def step_reference(page: Page) -> list[dict[str, Any]]:
-    """The step types with the keys of their configs, as somebody needs them who writes a template."""
+    """The step types with the keys of their configs, as the author of a template needs them."""
     found = []
     for name, step in STEP_HANDLERS.items():
         model = step.config_model

@@ -51,7 +51,7 @@ async def go(
 async def come_back(
     page: InOpenPage, accounts: InAccounts, code: str = "", state: str = "", error: str = ""
 ) -> Response:
-    """Sign in whom the provider names; connect a provider to the account of whoever is signed in already."""
+    """Sign in whom the provider names; connect a provider to the account that is signed in already."""
     attempt = Attempt.load(page.request.cookies.get(ATTEMPT_COOKIE, ""))
     try:
         refuse_for_now(page.request)
@@ -81,7 +81,7 @@ async def _user(
 
 
 async def _account_of(page: Page, accounts: Accounts, identity: Identity, invitation: str) -> User:
-    """The account of an identity: known, of whoever is signed in, or new where that is allowed."""
+    """The account of an identity: known, the one that is signed in, or new where that is allowed."""
     store = page.context.store
     user = await store.read(find_user_by_subject, identity.subject)
     if user is not None and user.is_disabled:

@@ -114,7 +114,7 @@ def _minutes(text: str) -> float:
         return float(text)
     except ValueError:
         raise InputError(
-            "{text} is no interval; give minutes, from 0.01 to {most:g}",
+            "{text} is not an interval; give minutes, from 0.01 to {most:g}",
             text=text,
             most=LONGEST_INTERVAL_MINUTES,
         ) from None

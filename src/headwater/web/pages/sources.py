@@ -283,7 +283,7 @@ async def source_part(page: InPage, source_id: int, part: Literal["facts", "list
 
 @router.get("/sources/{source_id}/what-if")
 async def what_if_part(page: InPage, source_id: int) -> HTMLResponse:
-    """The source's own history under each policy: worked out when somebody opens it."""
+    """The source's own history under each policy: worked out when the page is opened."""
     context = page.context
     source = await context.store.read(get_source, source_id)
     times = await context.store.read(publication_history, source_id)

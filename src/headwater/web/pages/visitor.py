@@ -76,7 +76,7 @@ class Visitor:
 
     @property
     def form_token(self) -> str:
-        """What a form of this visitor's carries. Nobody can tell the visitor's own token from it."""
+        """What a form of this visitor's carries. It does not reveal the visitor's own token."""
         return hashlib.blake2b(self.token.encode(), digest_size=24, person=b"headwater form").hexdigest()
 
 
@@ -103,7 +103,7 @@ class Sessions:
         return visitor
 
     async def visitor_of(self, token: str) -> Visitor:
-        """The visitor with this session; one who may nothing if it is not in force."""
+        """The visitor with this session; without any right if it is not in force."""
         context = self._context
         session = await context.store.read(find_session, token, await self.password_mark(), context.clock())
         if session is None:
@@ -270,7 +270,7 @@ def is_secure(request: Request, context: Context) -> bool:
 
 
 def own_path(text: str | None, otherwise: str = "/") -> str:
-    """`text` if it is a path on this site: nobody is sent elsewhere by a link of ours."""
+    """`text` if it is a path on this site: our links send no visitor elsewhere."""
     if (
         not text
         or not text.startswith("/")

@@ -7,7 +7,7 @@ if (zone && !document.cookie.includes(`headwater_zone=${zone}`)) {
   document.cookie = `headwater_zone=${zone}; path=/; max-age=31536000; samesite=lax`;
 }
 
-// A part with data-live is fetched again every data-every milliseconds, while somebody can see it.
+// A part with data-live is fetched again every data-every milliseconds, while it is visible.
 for (const part of document.querySelectorAll("[data-live]")) {
   const every = Number(part.dataset.every);
   const renew = async () => {
@@ -16,7 +16,7 @@ for (const part of document.querySelectorAll("[data-live]")) {
         const answer = await fetch(part.dataset.live, { credentials: "same-origin", redirect: "error" });
         if (answer.ok) {
           const html = await answer.text();
-          // Nobody wants a list to move under their keyboard, or what they have opened to close.
+          // A list must not move under the keyboard, nor close what was opened.
           if (!part.matches(":focus-within")) {
             const states = new Map([...part.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
             part.innerHTML = html;

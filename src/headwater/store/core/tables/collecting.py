@@ -120,7 +120,7 @@ Index(
     postgresql_where=text("pipeline_template_id IS NOT NULL"),
 )
 
-# Those that somebody is visiting, and so few that a claim writes next to each other what is scattered in `sources`.
+# Those that are being visited, and so few that a claim writes next to each other what is scattered in `sources`.
 # No foreign key: looking after it would cost more than the lease, and no source ever goes for good.
 source_leases = Table(
     "source_leases",
@@ -158,7 +158,7 @@ push_subscriptions = Table(
     ),
     column("hub", Text),
     column("topic", Text),
-    column("token", Text),  # the last part of our address, which nobody but the hub knows
+    column("token", Text),  # the last part of our address, which only the hub knows
     column("secret", Text),  # with which the hub signs
     column("state", Text, "'wanted'"),  # wanted, pending, active, refused, leaving
     column("act_at", Seconds, null=True),  # when something is to be done about it; NULL: never
@@ -212,7 +212,7 @@ seen_ids = Table(
     column("item_hash", LargeBinary),  # the id hash under which the item is stored
     column(
         "content_hash", LargeBinary
-    ),  # of the newest version seen, under its id; of a likeness nobody asks for it
+    ),  # of the newest version seen, under its id; of a likeness it is never asked for
     column("first_seen_at", Seconds),
     sqlite_with_rowid=False,  # the key is the row: half the size, one lookup
 )
