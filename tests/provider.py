@@ -23,6 +23,7 @@ CLIENT_SECRET = "a client's secret"
 class OidcProvider:
     def __init__(self, origin: Origin, clock: Callable[[], float] = time.time) -> None:
         self._origin = origin
+        self.requests = origin.requests
         self._clock = clock
         self._key = jwk.RSAKey.generate_key(2048, parameters={"kid": "one"})
         self.signing_key = self._key

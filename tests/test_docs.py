@@ -65,6 +65,12 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert not place or place in places(target), f"{target.name} has no heading #{place}"
 
 
+def test_tests_named_in_documents_exist() -> None:
+    for path in DOCUMENTS:
+        for named in re.findall(r"`(tests/[\w/.]+)", path.read_text(encoding="utf-8")):
+            assert (ROOT / named).exists(), f"{path.name}: {named}"
+
+
 def test_chinese_readme_has_the_links_of_the_english_one() -> None:
     english, chinese = (
         {target for target, _ in links(ROOT / name)} for name in ("README.md", "README.zh-CN.md")

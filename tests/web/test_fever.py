@@ -63,6 +63,22 @@ def test_fever_first_sync_shows_groups_feeds_and_items(client: TestClient, perso
     assert client.post("/fever/?api", data={"api_key": key}).json()["auth"] == 1
 
 
+def test_fever_shows_nothing_that_runs(
+    client: TestClient, person: Person, store: Store, clock: FakeClock
+) -> None:
+    arrive(store, 1, clock(), "<script>alert(1)</script><img src=/x.png onerror=alert(1)>")
+    newest = max(ask(client, person, "items")["items"], key=lambda each: int(each["id"]))
+    assert '<img src="https://items.example/x.png">' in newest["html"]
+    assert "script" not in newest["html"] and "onerror" not in newest["html"]
+
+
+@pytest.mark.parametrize("number", ["²", "--5", "9" * 5_000, "5 5", "", "-", "\x00"])
+def test_fever_marks_nothing_for_what_is_no_number(client: TestClient, person: Person, number: str) -> None:
+    for what in ("item", "feed"):
+        found = ask(client, person, "", mark=what, **{"as": "read", "id": number})
+        assert len(ids(found["unread_item_ids"])) == 6
+
+
 def test_fever_marks_items_feeds_and_groups(
     client: TestClient, person: Person, store: Store, clock: FakeClock
 ) -> None:

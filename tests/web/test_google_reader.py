@@ -297,6 +297,23 @@ def test_atom_has_states_in_categories(person: Person) -> None:
     assert rest.text.count("<entry") == 1
 
 
+def test_texts_are_sanitised_in_json_and_atom(person: Person, store: Store, clock: FakeClock) -> None:
+    clock.advance(1_000)
+    arrive(store, 1, clock(), "<script>alert(1)</script><a href=/next onclick=alert(1)>next</a>")
+    app = person.app_at()
+    newest = app.ids("n=1")[0]
+    shown = [
+        app.get("stream/contents?n=1")["items"],
+        app.get(f"stream/items/contents?i={newest}")["items"],
+    ]
+    texts = [items[0]["summary"]["content"] for items in shown]  # type: ignore[index]
+    atom = ElementTree.fromstring(app.client.get("/reader/atom?n=1").text)  # noqa: S314 - our own
+    texts.append(atom.findtext(".//{*}entry/{*}content") or "")
+    for text in texts:
+        assert '<a href="https://items.example/next"' in text
+        assert "script" not in text and "onclick" not in text
+
+
 def test_apps_of_two_people_see_nothing_of_each_other(
     person: Person, store: Store, clock: FakeClock, app: FastAPI
 ) -> None:

@@ -22,6 +22,7 @@ from tests.origin import Origin
 from tests.provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 
 SITE = "http://127.0.0.1:8626"
+OWN = {"Sec-Fetch-Site": "same-origin"}
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def closed(
 
 
 def sign_in(browser: TestClient, provider: OidcProvider, query: str = "?next=/account") -> Any:
-    there = browser.get(f"/login/oidc{query}")
+    there = browser.get(f"/login/oidc{query}", headers=OWN)
     assert there.status_code == 303, there.text
     return browser.get(provider.sign_in(there.headers["location"]))
 
@@ -148,11 +149,11 @@ def test_token_signed_by_another_key_signs_no_one_in(browser: TestClient, provid
 
 
 def test_answer_that_was_not_asked_for_is_refused(browser: TestClient, provider: OidcProvider) -> None:
-    there = browser.get("/login/oidc")
+    there = browser.get("/login/oidc", headers=OWN)
     back = provider.sign_in(there.headers["location"])
     browser.cookies.clear()
     assert browser.get(back).status_code == 400, "another browser's sign-in"
-    browser.get("/login/oidc")
+    browser.get("/login/oidc", headers=OWN)
     assert browser.get(back).status_code == 400, "another attempt's state"
     for wrong in ("", "x", "eyJ9", Attempt.begin("/").dump()):
         browser.cookies.set(ATTEMPT_COOKIE, wrong, path="/login/oidc")
@@ -163,12 +164,12 @@ def test_answer_that_was_not_asked_for_is_refused(browser: TestClient, provider:
 def test_provider_that_says_no_or_is_away_is_told(
     browser: TestClient, store: Store, settings: Settings, clock: FakeClock, provider: OidcProvider
 ) -> None:
-    state = parse_qs(urlsplit(browser.get("/login/oidc").headers["location"]).query)["state"][0]
+    state = parse_qs(urlsplit(browser.get("/login/oidc", headers=OWN).headers["location"]).query)["state"][0]
     answer = browser.get(f"/login/oidc/callback?error=access_denied&state={state}")
     assert answer.status_code == 403 and "access_denied" in answer.text
     away = replace(settings_with(settings, provider), oidc_issuer="http://127.0.0.1:1")
     with TestClient(create_app(store, away, clock=clock), base_url=SITE, follow_redirects=False) as client:
-        answer = client.get("/login/oidc")
+        answer = client.get("/login/oidc", headers=OWN)
     assert answer.status_code == 502 and "the sign-in provider failed" in answer.text
 
 
@@ -185,3 +186,14 @@ def test_signed_in_user_connects_the_provider_to_their_account(
     closed.cookies.clear()
     sign_in(closed, provider)
     assert closed.get("/api/auth/me").json()["name"] == "admin"
+
+
+def test_another_sites_link_begins_no_sign_in_and_asks_no_provider(
+    browser: TestClient, provider: OidcProvider
+) -> None:
+    """It could connect an account of its own at the provider to the account of who is signed in here."""
+    for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Referer": "https://evil.example/"}, {}):
+        there = browser.get("/login/oidc?next=/account", headers=headers)
+        assert (there.status_code, there.headers["location"]) == (303, "/login?next=%2Faccount")
+        assert ATTEMPT_COOKIE not in browser.cookies
+    assert provider.requests == []

@@ -3,9 +3,19 @@
 from typing import Any
 
 from headwater.formats.html import sanitize_html, text_as_html
-from headwater.markup import paragraphs_of
-from headwater.model import Result
+from headwater.formats.links import resolve_html
+from headwater.markup import bound_html, paragraphs_of
+from headwater.model import Result, StoredItem
 from headwater.services.saying import data_as_text
+
+
+def text_of_item(item: StoredItem) -> tuple[str, bool]:
+    """An item's text as harmless HTML, its links leading where they led at the publisher's.
+
+    Beside it, whether something of it is left out because it is too big.
+    """
+    body, cut = bound_html(item.content or item.summary or "")
+    return sanitize_html(resolve_html(body, item.url)), cut
 
 
 def html_of(result: Result) -> str:

@@ -179,7 +179,11 @@ class DigestMaker:
             while len(await index_new_items(self._store, self._clock(), INDEXED_AT_ONCE)) == INDEXED_AT_ONCE:
                 pass
         gathered, items = await self._store.read(
-            gather, digest, limit=config.max_items, by_score=config.sort == "score"
+            gather,
+            digest,
+            limit=config.max_items,
+            by_score=config.sort == "score",
+            longest_text=READ_CHARACTERS,
         )
         issues: list[NewIssue] = []
         if items:
@@ -334,7 +338,11 @@ async def preview_issues(store: Store, desk: Desk, name: str, now: float) -> lis
     digest = replace(await store.read(get_digest, name), due_at=now)
     config = read_config(digest.config)
     gathered, items = await store.read(
-        gather, digest, limit=config.max_items, by_score=config.sort == "score"
+        gather,
+        digest,
+        limit=config.max_items,
+        by_score=config.sort == "score",
+        longest_text=READ_CHARACTERS,
     )
     if not items:
         return []
@@ -346,7 +354,7 @@ async def remake_issue(store: Store, desk: Desk, issue_id: int, now: float) -> I
     issue = await store.read(get_issue, issue_id)
     digest = replace(await store.read(get_digest, issue.digest), due_at=issue.due_at)
     config = read_config(digest.config)
-    items = await store.read(read_items, issue.item_ids)
+    items = await store.read(read_items, issue.item_ids, longest_text=READ_CHARACTERS)
     if not items:
         raise InputError("the items of issue {id} have been deleted by retention", id=issue_id)
     config = config.model_copy(

@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 from sqlalchemy import Connection
 
-from headwater.errors import Text
+from headwater.errors import InputError, Text
 from headwater.model import User
-from headwater.store.people.invitations import INVITATION_START, accept_invitation
+from headwater.store.people.invitations import accept_invitation, find_invitation
 from headwater.store.people.passwords import hash_password, is_password
 from headwater.store.people.users import (
     add_user,
@@ -39,10 +39,12 @@ class Accounts:
         refuse_for_now(request, account=account)
         user, password_hash = await self._context.store.read(find_password, name)
         async with self._room:
+            # Once more: those who waited with this one may have guessed too often meanwhile.
+            refuse_for_now(request, account=account)
             is_right = await asyncio.to_thread(is_password, password_hash, password)
-        if user is None or not is_right:
-            count_wrong(request, account=account)
-            raise Refusal(401, Text("the name or the password is wrong"))
+            if user is None or not is_right:
+                count_wrong(request, account=account)
+                raise Refusal(401, Text("the name or the password is wrong"))
         return user
 
     async def register(
@@ -53,11 +55,12 @@ class Accounts:
         if not invitation and self._context.settings.registration != "open":
             raise Refusal(403, Text("registration is closed; ask an admin for an invitation"))
         refuse_for_now(request)
+        if invitation and await store.read(find_invitation, invitation, now) is None:
+            count_wrong(request)
+            raise InputError("this invitation was used before or has expired; ask for another")
         password_hash = await self.hash(password)
         if not invitation:
             return await store.write(add_user, name=name, now=now, password_hash=password_hash, email=email)
-        if not invitation.startswith(INVITATION_START):
-            count_wrong(request)
         return await store.write(
             accept_invitation, invitation, name=name, now=now, password_hash=password_hash, email=email
         )

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy import Connection
 
 from headwater.model import User
+from headwater.publish.bodies import text_of_item
 from headwater.store.people.app_passwords import find_user_by_fever_key
 from headwater.store.people.entries import (
     Entry,
@@ -23,12 +24,14 @@ from headwater.store.people.entries import (
 from headwater.store.people.marks import set_starred
 from headwater.store.people.reading import mark_all_read, mark_read
 from headwater.store.people.subscriptions import Subscription
-from headwater.web.context import InContext
+from headwater.threads import showing
+from headwater.web.context import Context, InContext
 from headwater.web.google_reader.names import read_seconds
 from headwater.web.google_reader.selecting import Parameters, Shelf, read_shelf
 
 API_VERSION = 3
 ITEMS = 50  # in one answer, as the protocol has it
+AT_ONCE = 10  # items in memory, and in a thread that cleans their texts
 MOST_IDS = 200_000
 Json = dict[str, Any]
 
@@ -48,6 +51,11 @@ async def fever(request: Request, context: InContext) -> Response:
         if parameters.first("mark") is not None or parameters.first("unread_recently_read") is not None:
             await context.store.write(_mark, user, parameters, context.clock())
         found |= await context.store.read(_answer, user, parameters)
+        if parameters.first("items") is not None:
+            numbers, found["total_items"] = await context.store.read(_chosen, user, parameters)
+            found["items"] = []
+            for start in range(0, len(numbers), AT_ONCE):
+                found["items"] += await _read(context, user, numbers[start : start + AT_ONCE])
     return Response(orjson.dumps(found), media_type="application/json")
 
 
@@ -67,8 +75,6 @@ def _answer(connection: Connection, user: User, parameters: Parameters) -> Json:
         found["feeds_groups"] = _feeds_groups(shelf)
     if asks_for("favicons"):
         found["favicons"] = []
-    if asks_for("items"):
-        found |= _items(connection, user, shelf, parameters)
     if asks_for("unread_item_ids") or asks_for("mark"):
         unread = list_places(connection, user.id, EntryFilter(is_read=False), limit=MOST_IDS)
         found["unread_item_ids"] = ",".join(str(each.id) for each in unread)
@@ -104,7 +110,15 @@ def _feed(feed: Subscription) -> Json:
     }
 
 
-def _items(connection: Connection, user: User, shelf: Shelf, parameters: Parameters) -> Json:
+async def _read(context: Context, user: User, numbers: Sequence[int]) -> list[Json]:
+    """Items as they are shown; cleaning their texts is done off the event loop."""
+    entries = await context.store.read(read_entries, user.id, numbers)
+    return await showing.run(lambda: [_item(entry) for entry in entries])
+
+
+def _chosen(connection: Connection, user: User, parameters: Parameters) -> tuple[list[int], int]:
+    """The numbers of the items that are asked for, and how many there are in all."""
+    shelf = read_shelf(connection, user.id)
     since, until = parameters.first("since_id"), parameters.first("max_id")
     named = parameters.first("with_ids")
     if named:
@@ -120,9 +134,7 @@ def _items(connection: Connection, user: User, shelf: Shelf, parameters: Paramet
             before=before,
             limit=ITEMS,
         )
-    entries = read_entries(connection, user.id, numbers)
-    total = count_stored(connection, [each.source_id for each in shelf.feeds])
-    return {"total_items": total, "items": [_item(each) for each in entries]}
+    return numbers, count_stored(connection, [each.source_id for each in shelf.feeds])
 
 
 def _number(text: str | None) -> int | None:
@@ -137,7 +149,7 @@ def _item(entry: Entry) -> Json:
         "feed_id": entry.subscription_id or 0,
         "title": item.title,
         "author": item.author or "",
-        "html": item.content or item.summary or "",
+        "html": text_of_item(item)[0],
         "url": item.url or "",
         "is_saved": int(entry.state.starred_at is not None),
         "is_read": int(entry.state.is_read),
@@ -147,8 +159,9 @@ def _item(entry: Entry) -> Json:
 
 def _mark(connection: Connection, user: User, parameters: Parameters, now: float) -> None:
     what, how = parameters.first("mark"), parameters.first("as")
-    number = int(text) if (text := (parameters.first("id") or "").strip()).lstrip("-").isdigit() else None
-    if number is None or abs(number) >= 2**63:
+    text = (parameters.first("id") or "").strip()
+    number = -1 if text == "-1" else _number(text)
+    if number is None:
         return
     if what == "item":
         if how in ("read", "unread"):

@@ -6,10 +6,17 @@ from headwater.errors import Text
 from headwater.web.api.problems import problem_answer
 
 LARGEST_BODY_BYTES = 2_000_000
+LARGEST_OF_STRANGERS_BYTES = 20_000  # reading a form may take a microsecond a byte
 LARGEST_LIST_BYTES = 12_000_000  # a list of a hundred thousand feeds
 LISTS = (
     *("/api/sources/import", "/sources/import", "/api/feeds/import"),
     *("/reader/api/0/subscription/import", "/api/greader.php/reader/api/0/subscription/import"),
+)
+# What is read before anyone is known.
+STRANGERS = (
+    *("/login", "/logout", "/signup", "/api/auth/login", "/api/auth/logout", "/api/auth/register"),
+    *("/fever", "/fever/", "/api/fever.php"),
+    *("/accounts/ClientLogin", "/api/greader.php/accounts/ClientLogin"),
 )
 
 
@@ -22,7 +29,7 @@ class BodyLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
-            limit = LARGEST_LIST_BYTES if scope["path"] in LISTS else LARGEST_BODY_BYTES
+            limit = largest_body(scope["path"])
             length = headers.get(b"content-length", b"0")
             refusal = None
             if b"transfer-encoding" in headers:
@@ -33,3 +40,9 @@ class BodyLimit:
                 await problem_answer(scope, *refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+def largest_body(path: str) -> int:
+    if path in STRANGERS:
+        return LARGEST_OF_STRANGERS_BYTES
+    return LARGEST_LIST_BYTES if path in LISTS else LARGEST_BODY_BYTES

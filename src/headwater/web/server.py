@@ -18,6 +18,7 @@ from headwater.store.people.sessions import can_anyone_sign_in, end_sessions_of_
 from headwater.store.people.users import only_user
 from headwater.web.app import create_app
 from headwater.web.collecting import Collecting, CollectingHere
+from headwater.web.connections import BoundedProtocol
 from headwater.web.hosts import is_open, link_address
 from headwater.web.indexing import Indexer
 from headwater.web.pages.visitor import Sessions
@@ -75,6 +76,8 @@ async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Even
     server = _Server(
         uvicorn.Config(
             app,
+            http=BoundedProtocol,
+            ws="none",
             log_config=None,  # its lines go where all others go, in the same form
             log_level="warning",
             access_log=False,

@@ -1,11 +1,13 @@
 """`/api/auth` and `/api/users`: signing up, in and out, and managing accounts."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
@@ -13,6 +15,8 @@ from headwater.store.core.database import Store
 from headwater.store.people.keys import add_key
 from headwater.store.people.passwords import hash_password
 from headwater.store.people.users import add_user, list_users
+from headwater.web.accounts import HASHES_AT_ONCE, Accounts
+from headwater.web.api.problems import Refusal
 from headwater.web.app import create_app
 from headwater.web.guesses import ACCOUNT_WINDOW_SECONDS, MOST_ACCOUNT_FAILURES, MOST_FAILURES
 from headwater.web.pages.visitor import SESSION_COOKIE
@@ -252,3 +256,31 @@ def test_proxys_user_gets_an_account_where_registration_allows_it(
             assert (me["name"], me["role"]) == ("wei", "reader")
         assert client.get("/sources", headers={"Remote-User": "wei"}).status_code == 403
         assert client.get("/sources", headers={"Remote-User": "admin"}).status_code == 200
+
+
+async def test_guesses_at_the_same_moment_are_limited_too(
+    store: Store, settings: Settings, clock: FakeClock, li: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[str] = []
+
+    def look_at(password_hash: str | None, password: str) -> bool:
+        looked_at.append(password)
+        return False
+
+    monkeypatch.setattr("headwater.web.accounts.is_password", look_at)
+    app = create_app(store, settings, clock=clock)
+    accounts: Accounts = app.state.accounts
+    request = Request({"type": "http", "headers": [], "client": ("192.0.2.1", 1), "app": app})
+    guesses = (accounts.check_password(request, "li", f"guess {number}") for number in range(60))
+    refused = await asyncio.gather(*guesses, return_exceptions=True)
+    assert {each.status for each in refused if isinstance(each, Refusal)} == {401, 429}
+    assert len(looked_at) < MOST_ACCOUNT_FAILURES + HASHES_AT_ONCE
+
+
+def test_unknown_invitation_counts_as_a_guess_and_costs_no_hash(
+    stranger: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.web.accounts.hash_password", lambda password: pytest.fail("hashed"))
+    given = {"name": "eve", "password": "correct horse battery", "invitation": "hwi_guess"}
+    statuses = [stranger.post("/api/auth/register", json=given).status_code for _ in range(MOST_FAILURES + 1)]
+    assert statuses == [400] * MOST_FAILURES + [429]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, or_, select
+from sqlalchemy import Connection, Row, null, or_, select
 
 from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.model import url_key
@@ -18,6 +18,7 @@ from headwater.store.people.marks import read_tag
 MOST_ATTEMPTS = 5
 RETRY_SECONDS = 600.0
 LONGEST_NOTE = 100_000
+MOST_WORDS = 20  # of a search: each is looked for in every text
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class FoundPage:
 
 
 _COLUMNS = [bookmarks.c[name] for name in Bookmark.__dataclass_fields__]
+_LISTED = [null().label(column.name) if column.name == "content" else column for column in _COLUMNS]
 
 
 def _bookmark(row: Row[Any]) -> Bookmark:
@@ -133,12 +135,12 @@ def list_bookmarks(
     before_id: int | None = None,
     limit: int,
 ) -> list[Bookmark]:
-    """Up to `limit` bookmarks and one more, newest first, from after the one numbered `before_id`."""
+    """Up to `limit` bookmarks and one more without their texts, newest first, from after the one `before_id`."""
     column = bookmarks.c
-    query = select(*_COLUMNS).where(column.user_id == user_id)
+    query = select(*_LISTED).where(column.user_id == user_id)
     if tag is not None:
         query = query.where(column.tags.contains(orjson.dumps(tag).decode(), autoescape=True))
-    for word in (search or "").split():
+    for word in (search or "").split()[:MOST_WORDS]:
         query = query.where(
             or_(
                 *(

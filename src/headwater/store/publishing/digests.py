@@ -193,12 +193,12 @@ def make_due(connection: Connection, name: str, now: float) -> Digest:
 
 
 def gather(
-    connection: Connection, digest: Digest, *, limit: int, by_score: bool
+    connection: Connection, digest: Digest, *, limit: int, by_score: bool, longest_text: int
 ) -> tuple[Gathered, list[StoredItem]]:
-    """What the next issue is about."""
+    """What the next issue is about, with texts up to so many characters."""
     cursor = Cursor(digest.name, digest.position, digest.when, digest.selection, digest.created_at, None)
     gathered = gather_items(connection, cursor, limit=limit, by_score=by_score)
-    return gathered, read_items(connection, gathered.item_ids)
+    return gathered, read_items(connection, gathered.item_ids, longest_text=longest_text)
 
 
 def settle_digest(

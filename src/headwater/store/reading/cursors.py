@@ -15,7 +15,8 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, literal, se
 from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.model import StoredItem
 from headwater.store.core.tables import consumer_cursors, items, sources
-from headwater.store.reading.items import select_items, stored_item, with_results
+from headwater.store.reading.fitting import count_fitting
+from headwater.store.reading.listing import read_items
 from headwater.store.reading.positions import last_settled_position
 from headwater.store.reading.results import traits_of
 from headwater.store.reading.search import first_outdated_position, first_unindexed_position
@@ -116,15 +117,16 @@ def read_cursor(connection: Connection, name: str, *, limit: int = 100) -> Page:
     cursor = get_cursor(connection, name)
     settled = _readable_position(connection, cursor)
     place = _PLACES[cursor.when]
-    query = select_items(place.label("place")).order_by(place).limit(limit)
+    query = select(items.c.id, place.label("place")).join_from(items, sources).order_by(place).limit(limit)
     # Near the cursor there is a page's worth, most likely. If not, all that is before it is gathered.
     near = min(settled, cursor.position + WALKED_ITEMS)
     rows = connection.execute(_matching(connection, query, cursor, near, item_by_item=True)).all()
     if len(rows) < limit and near < settled:
         rows = connection.execute(_matching(connection, query, cursor, settled)).all()
-    read = with_results(connection, [stored_item(row) for row in rows])
-    found = tuple(PlacedItem(row.place, item) for row, item in zip(rows, read, strict=True))
-    is_last = len(found) < limit
+    fitting = count_fitting(connection, [row.id for row in rows])
+    read = {item.id: item for item in read_items(connection, [row.id for row in rows[:fitting]])}
+    found = tuple(PlacedItem(row.place, read[row.id]) for row in rows[:fitting])
+    is_last = len(found) < limit and fitting == len(rows)
     return Page(found, settled if is_last else found[-1].position, is_last)
 
 

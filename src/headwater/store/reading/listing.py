@@ -11,6 +11,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Select, func, select, text
 
 from headwater.errors import NotFoundError
+from headwater.markup import LONGEST_TEXT
 from headwater.model import Json, ListedItem, StoredItem
 from headwater.store.collecting.addresses import values_in_use
 from headwater.store.core.paging import one_page
@@ -146,9 +147,11 @@ def _looks_for_common_words(connection: Connection, selection: Selection) -> boo
     return is_common(connection, selection.search)
 
 
-def read_items(connection: Connection, item_ids: Sequence[int]) -> list[StoredItem]:
-    """These items as a whole, in this order; those that are gone are left out."""
-    query = select_items().where(items.c.id.in_(item_ids))
+def read_items(
+    connection: Connection, item_ids: Sequence[int], *, longest_text: int = LONGEST_TEXT
+) -> list[StoredItem]:
+    """These items as a whole, in this order; those that are gone are left out. Texts are cut at `longest_text`."""
+    query = select_items(longest_text=longest_text).where(items.c.id.in_(item_ids))
     found = {row.id: stored_item(row) for row in connection.execute(query)}
     return with_results(connection, [found[item_id] for item_id in item_ids if item_id in found])
 

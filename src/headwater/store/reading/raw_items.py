@@ -7,7 +7,8 @@ from sqlalchemy import Connection, and_, func, select
 from headwater.model import StoredItem
 from headwater.store.core.paging import one_page
 from headwater.store.core.tables import items, sources
-from headwater.store.reading.items import select_items, stored_item
+from headwater.store.reading.fitting import count_fitting
+from headwater.store.reading.listing import read_items
 
 DAY_SECONDS = 86_400.0
 
@@ -32,9 +33,13 @@ def found_items(
     visited_only: bool = False,
     after: tuple[float, int] | None = None,
     limit: int,
-) -> list[StoredItem]:
-    """Up to `limit` items and one more, found last first, from before the one at `after` (its time and number)."""
-    item, query = items.c, select_items()
+) -> tuple[list[StoredItem], int]:
+    """A page of items and one more, found last first, from before the one at `after` (its time and number).
+
+    The second value is how many of them are the page: `limit` or fewer, as many as there is room for.
+    """
+    item = items.c
+    query = select(item.id, item.first_seen_at)
     if source_id is not None:
         query = query.where(item.source_id == source_id)
     if since is not None:
@@ -45,7 +50,9 @@ def found_items(
         visited = select(and_(~its.c.is_deleted, its.c.schedule_enabled, its.c.is_active))
         query = query.where(visited.where(its.c.id == item.source_id).correlate(items).scalar_subquery())
     page = one_page(query, [item.first_seen_at, item.id], after=after, limit=limit, newest_first=True)
-    return [stored_item(row) for row in connection.execute(page).all()]
+    found = list(connection.execute(page).scalars())
+    fitting = count_fitting(connection, found[:limit])
+    return read_items(connection, found[: fitting + 1]), fitting
 
 
 def item_counts(connection: Connection, now: float, *, after: int | None, limit: int) -> list[ItemCounts]:

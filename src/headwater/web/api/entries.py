@@ -30,6 +30,7 @@ from headwater.store.people.marks import (
 from headwater.store.people.preferences import known_preferences
 from headwater.store.people.reading import mark_all_read, mark_read
 from headwater.store.people.subscriptions import get_subscription, list_subscriptions
+from headwater.store.reading.fitting import count_fitting
 from headwater.store.reading.search import index_new_items
 from headwater.views.reading import EntryView, TagView, WholeEntryView, entry_json, whole_entry_json
 from headwater.views.shape import Json
@@ -171,7 +172,7 @@ async def list_(
         await index_new_items(store, context.clock(), INDEXED_AT_ONCE)
     after = decode_cursor(cursor, float, int)
 
-    def read(connection: Connection) -> tuple[list[Place], list[Entry]]:
+    def read(connection: Connection) -> tuple[list[Place], list[Entry], int]:
         wanted = EntryFilter(
             source_ids=chosen_sources(connection, user, feed_id, folder_id),
             is_read=is_read,
@@ -192,11 +193,12 @@ async def list_(
         )
         numbers = [place.id for place in places[:limit]]
         if full:
-            return places, read_entries(connection, user.id, numbers)
-        return places, read_entries(connection, user.id, numbers, longest_text=LISTED_TEXT)
+            room = count_fitting(connection, numbers)
+            return places, read_entries(connection, user.id, numbers[:room]), room
+        return places, read_entries(connection, user.id, numbers, longest_text=LISTED_TEXT), limit
 
-    places, found = await store.read(read)
-    _, following = split_page(places, limit, lambda place: (place.item_at, place.id))
+    places, found, room = await store.read(read)
+    _, following = split_page(places, room, lambda place: (place.item_at, place.id))
     show = whole_entry_json if full else entry_json
     return answer_tagged(request, {"entries": [show(entry) for entry in found], "next": following})
 

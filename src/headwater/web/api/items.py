@@ -9,6 +9,8 @@ from pydantic import BaseModel, Field
 from headwater.collectors.types import find_type
 from headwater.model import ListedItem
 from headwater.store.core.bulk import storable
+from headwater.store.core.database import Store
+from headwater.store.reading.fitting import count_fitting
 from headwater.store.reading.items import get_item, list_versions
 from headwater.store.reading.listing import best_items, newest_items, read_items, with_traits
 from headwater.store.reading.results import result_history
@@ -128,17 +130,24 @@ async def list_(
     place = decode_cursor(cursor, float, int)
     if sort == "score":
         best = await store.read(best_items, selection, after=place, limit=limit)
-        chosen, following = split_page(best, limit, lambda each: (each.score, each.item.id))
+        room = await _room(store, [each.item for each in best[:limit]], full)
+        chosen, following = split_page(best, room, lambda each: (each.score, each.item.id))
         page: Sequence[ListedItem] = [each.item for each in chosen]
     else:
         found = await store.read(newest_items, selection, after=place, limit=limit)
-        page, following = split_page(found, limit, lambda item: (item.item_at, item.id))
+        room = await _room(store, found[:limit], full)
+        page, following = split_page(found, room, lambda item: (item.item_at, item.id))
     if full:
         whole = await store.read(read_items, [item.id for item in page])
         shown = [item_json(item) for item in whole]
     else:
         shown = [listed_item_json(item) for item in await store.read(with_traits, page)]
     return answer_tagged(request, {"items": shown, "next": following})
+
+
+async def _room(store: Store, page: Sequence[ListedItem], full: bool) -> int:
+    """How many items of a page are shown: all, but for whole ones with very long texts."""
+    return await store.read(count_fitting, [item.id for item in page]) if full else len(page)
 
 
 @router.get(

@@ -50,14 +50,14 @@ async def list_(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Items, found last first; `since` is about when they were found."""
-    found = await context.store.read(
+    found, fitting = await context.store.read(
         found_items,
         source_id=source_id,
         since=seconds_of(since),
         after=decode_cursor(cursor, float, int),
         limit=limit,
     )
-    return _answer(request, found, limit)
+    return _answer(request, found, fitting)
 
 
 @router.get(
@@ -76,14 +76,14 @@ async def for_digest(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The same of sources that are visited as planned: neither removed, paused, gone nor failing for long."""
-    found = await context.store.read(
+    found, fitting = await context.store.read(
         found_items,
         visited_only=True,
         since=seconds_of(since),
         after=decode_cursor(cursor, float, int),
         limit=limit,
     )
-    return _answer(request, found, limit)
+    return _answer(request, found, fitting)
 
 
 @router.get(

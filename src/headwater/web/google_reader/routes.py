@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -28,6 +28,7 @@ from headwater.store.people.folders import change_folder, make_folder_path, move
 from headwater.store.people.marks import add_tags, delete_tag, remove_tags, rename_tag, set_starred
 from headwater.store.people.reading import mark_all_read, mark_read, unread_counts
 from headwater.store.people.subscriptions import change_subscription, unsubscribe
+from headwater.threads import showing
 from headwater.web.api.subscriptions import OPML
 from headwater.web.context import Context, InContext
 from headwater.web.google_reader.names import LABEL, Stream, read_item_id, read_seconds, read_stream
@@ -40,8 +41,10 @@ from headwater.web.google_reader.selecting import (
     read_shelf,
 )
 from headwater.web.google_reader.shapes import (
+    ATOM_END,
     Json,
-    atom_document,
+    atom_entry,
+    atom_head,
     counts_json,
     item_json,
     micros,
@@ -54,7 +57,7 @@ LONGEST_AUTH = 500
 USUAL_ITEMS = 20
 MOST_ITEMS = 1_000  # whole ones in one answer
 MOST_NAMED_ITEMS = 10_000
-AT_ONCE = 200  # items in memory
+AT_ONCE = 10  # items in memory, and in a thread that cleans their texts
 BAD_TOKEN = {"Google-Bad-Token": "true", "X-Reader-Google-Bad-Token": "true"}
 
 router = APIRouter(include_in_schema=False)
@@ -231,26 +234,45 @@ async def item_contents(context: InContext, user: InReader, parameters: InParame
     named = [read_item_id(text) for text in parameters.all("i")[:MOST_NAMED_ITEMS]]
     numbers = [number for number in named if number is not None]
     shelf = await context.store.read(read_shelf, user.id)
+    head = {"direction": "ltr", "id": "user/-/state/com.google/reading-list", "title": "Headwater"}
+    head["updated"] = str(int(context.clock()))
+    return _stream_json(context, user, head, numbers, shelf)
+
+
+def _stream_json(
+    context: Context, user: User, head: Json, numbers: Sequence[int], shelf: Shelf
+) -> StreamingResponse:
+    """An answer with these items: a few are in memory at a time, and their texts are cleaned off the event loop."""
+    feeds = shelf.by_source
+
+    def shown(entry: Entry) -> bytes:
+        return orjson.dumps(item_json(entry, shelf.paths, feeds))
 
     async def pieces() -> AsyncIterator[bytes]:
-        head = {"direction": "ltr", "id": "user/-/state/com.google/reading-list", "title": "Headwater"}
-        head["updated"] = str(int(context.clock()))
         yield orjson.dumps(head)[:-1] + b',"items":['
-        feeds, is_first = shelf.by_source, True
-        for start in range(0, len(numbers), AT_ONCE):
-            part = numbers[start : start + AT_ONCE]
-            for entry in await context.store.read(read_entries, user.id, part):
-                yield (b"" if is_first else b",") + orjson.dumps(item_json(entry, shelf.paths, feeds))
-                is_first = False
+        separator = b""
+        async for part in _shown(context, user, numbers, shown):
+            yield separator + b",".join(part)
+            separator = b","
         yield b"]}"
 
     return StreamingResponse(pieces(), media_type="application/json")
 
 
+async def _shown(
+    context: Context, user: User, numbers: Sequence[int], show: Callable[[Entry], bytes]
+) -> AsyncIterator[list[bytes]]:
+    """These items as they are shown, a few at a time."""
+    for start in range(0, len(numbers), AT_ONCE):
+        entries = await context.store.read(read_entries, user.id, numbers[start : start + AT_ONCE])
+        if entries:
+            yield await showing.run(list, map(show, entries))
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     shelf: Shelf
-    entries: list[Entry]
+    numbers: list[int]
     following: str | None
 
 
@@ -260,8 +282,7 @@ def _read_page(connection: Connection, user: User, name: str, parameters: Parame
     places, following = find_places(
         connection, user.id, wanted, parameters, usual=USUAL_ITEMS, most=MOST_ITEMS
     )
-    entries = read_entries(connection, user.id, [place.id for place in places])
-    return Page(shelf, entries, following)
+    return Page(shelf, [place.id for place in places], following)
 
 
 @router.get(f"{API}/stream/contents")
@@ -273,15 +294,15 @@ async def stream_contents(
     """A stream's items."""
     name = stream or parameters.first("s") or ""
     page = await context.store.read(_read_page, user, name, parameters)
-    feeds = page.shelf.by_source
-    found: Json = {
+    head: Json = {
         "direction": "ltr",
         "id": name or "user/-/state/com.google/reading-list",
         "title": "Headwater",
         "updated": int(context.clock()),
-        "items": [item_json(entry, page.shelf.paths, feeds) for entry in page.entries],
     }
-    return answer(found if page.following is None else {**found, "continuation": page.following})
+    if page.following is not None:
+        head["continuation"] = page.following
+    return _stream_json(context, user, head, page.numbers, page.shelf)
 
 
 @router.get("/reader/atom")
@@ -291,15 +312,24 @@ async def atom(context: InContext, user: InReader, parameters: InParameters, str
     """A stream's items as Atom."""
     page = await context.store.read(_read_page, user, stream, parameters)
     feed = page.shelf.feed_of(read_stream(stream))
-    written = atom_document(
+    head = atom_head(
         stream or "user/-/state/com.google/reading-list",
         feed.title if feed else "Headwater",
-        page.entries,
-        page.shelf.paths,
         page.following,
         context.clock(),
     )
-    return Response(written, media_type="application/atom+xml")
+
+    async def pieces() -> AsyncIterator[str | bytes]:
+        yield head
+        async for part in _shown(context, user, page.numbers, _atom_of(page.shelf)):
+            yield b"".join(part)
+        yield ATOM_END
+
+    return StreamingResponse(pieces(), media_type="application/atom+xml")
+
+
+def _atom_of(shelf: Shelf) -> Callable[[Entry], bytes]:
+    return lambda entry: b"\n" + atom_entry(entry, shelf.paths).encode()
 
 
 @router.post(f"{API}/edit-tag")

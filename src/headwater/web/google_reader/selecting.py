@@ -1,5 +1,6 @@
 """From the parameters of a request to entries: which stream, without what, since when, how many."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
@@ -16,6 +17,7 @@ from headwater.web.google_reader.names import Stream, read_seconds, read_stream
 from headwater.web.google_reader.shapes import Paths, label_of
 
 MOST_FIELDS = 50_000
+READ_AT_ONCE_BYTES = 20_000
 MOST_PLACES = 200_000
 NOTHING = EntryFilter(source_ids=())
 
@@ -34,12 +36,8 @@ class Parameters:
         body = b"" if request.method in ("GET", "HEAD") else await request.body()
         kind = request.headers.get("content-type", "")
         if body and "xml" not in kind and "opml" not in kind:
-            text = body.decode("utf-8", "replace")
-            try:
-                pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
-            except ValueError:  # too many
-                pairs = []
-            for name, value in pairs:
+            is_long = len(body) > READ_AT_ONCE_BYTES
+            for name, value in await asyncio.to_thread(_pairs, body) if is_long else _pairs(body):
                 values.setdefault(name, []).append(value)
         return cls(values)
 
@@ -52,6 +50,14 @@ class Parameters:
     def number(self, name: str, default: int, most: int) -> int:
         text = (self.first(name) or "").strip()
         return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 10 else default
+
+
+def _pairs(form: bytes) -> list[tuple[str, str]]:
+    try:
+        text = form.decode("utf-8", "replace")
+        return parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:  # too many
+        return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from headwater.formats.xml.entities import drop_illegal
 from headwater.model import FOLDER_SEPARATOR
+from headwater.publish.bodies import text_of_item
 from headwater.store.people.entries import Entry
 from headwater.store.people.reading import Unread
 from headwater.store.people.subscriptions import Subscription
@@ -15,6 +16,7 @@ from headwater.wording import iso
 Json = dict[str, Any]
 Paths = Mapping[int, tuple[str, ...]]
 MOST_SHOWN = 1_000_000
+ATOM_END = "\n</feed>"
 
 
 def label_of(path: tuple[str, ...]) -> str:
@@ -67,7 +69,7 @@ def item_json(entry: Entry, paths: Paths, feeds: Mapping[int, Subscription]) -> 
             "htmlUrl": (feed.site_url or feed.url) if feed else "",
             "feedUrl": feed.url if feed else "",
         },
-        "summary": {"direction": "ltr", "content": item.content or item.summary or ""},
+        "summary": {"direction": "ltr", "content": text_of_item(item)[0]},
     }
     if item.enclosures:
         shown["enclosure"] = [
@@ -125,10 +127,8 @@ def _count(name: str, count: int, newest: float) -> Json:
     return {"id": name, "count": count, "newestItemTimestampUsec": micros(newest)}
 
 
-def atom_document(
-    stream: str, title: str, entries: Iterable[Entry], paths: Paths, continuation: str | None, now: float
-) -> str:
-    """A stream as Atom, with the state of each entry in its categories."""
+def atom_head(stream: str, title: str, continuation: str | None, now: float) -> str:
+    """The beginning of a stream as Atom; its entries and ATOM_END follow."""
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:gr="http://www.google.com/schemas/reader/atom/">',
@@ -137,11 +137,11 @@ def atom_document(
     ]
     if continuation is not None:
         parts.append(f"<gr:continuation>{_text(continuation)}</gr:continuation>")
-    parts += [_atom_entry(entry, paths) for entry in entries]
-    return "\n".join([*parts, "</feed>"])
+    return "\n".join(parts)
 
 
-def _atom_entry(entry: Entry, paths: Paths) -> str:
+def atom_entry(entry: Entry, paths: Paths) -> str:
+    """An entry with its state in its categories."""
     item = entry.item
     states = ["read" if entry.state.is_read else "fresh"]
     if not entry.state.is_read:
@@ -172,7 +172,7 @@ def _atom_entry(entry: Entry, paths: Paths) -> str:
     if item.author:
         parts.append(f"<author><name>{_text(item.author)}</name></author>")
     parts += [
-        f'<content type="html">{_text(item.content or item.summary or "")}</content>',
+        f'<content type="html">{_text(text_of_item(item)[0])}</content>',
         f"<source gr:stream-id={_attribute(stream_of(entry))}><title>{_text(entry.feed_title)}</title></source>",
         "</entry>",
     ]

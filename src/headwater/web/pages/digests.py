@@ -26,6 +26,7 @@ from headwater.store.publishing.digests import (
 from headwater.store.publishing.targets import list_targets
 from headwater.store.reading.listing import list_folders, refuse_unknown_folders
 from headwater.store.reading.selection import Selection, tell_selections
+from headwater.threads import showing
 from headwater.web.pages.frame import Action, InAction, InPage, Page
 
 router = APIRouter()
@@ -66,7 +67,7 @@ async def digest_page(page: InPage, name: str) -> HTMLResponse:
 @router.get("/digest-issues/{issue_id}")
 async def issue_page(page: InPage, issue_id: int) -> HTMLResponse:
     issue = await page.context.store.read(get_issue, issue_id)
-    body = Markup(sanitize_html(issue.html))  # noqa: S704 - just sanitised
+    body = Markup(await showing.run(sanitize_html, issue.html))  # noqa: S704 - just sanitised
     return await page.show("issue.html", issue=issue, body=body)
 
 

@@ -35,6 +35,8 @@ from headwater.wording import NOTHING, ago, duration, iso, percent, size, tell_f
 LANGUAGE_COOKIE = "headwater_language"
 NOTICE_COOKIE = "headwater_notice"
 NOTICE_CHARACTERS = 500
+MOST_FIELDS = 10_000  # of a form
+MOST_FILES = 4
 STATE_CLASSES: dict[SourceState, str] = {
     "on_time": "good",
     "late": "late",
@@ -327,10 +329,19 @@ async def open_action(page: Annotated[Page, Depends(open_page)]) -> AsyncIterato
 
 @asynccontextmanager
 async def _action(page: Page) -> AsyncIterator[Action]:
-    async with page.request.form(max_files=4, max_fields=10_000) as form:
+    await _refuse_many_fields(page.request)
+    async with page.request.form(max_files=MOST_FILES, max_fields=MOST_FIELDS) as form:
         token = form.get("form_token", "")
         page.sessions.check_form(page.request, page.visitor, token if isinstance(token, str) else "")
         yield Action(page, form)
+
+
+async def _refuse_many_fields(request: Request) -> None:
+    """Refuse a form of empty fields, which the form's reader goes through without counting them."""
+    if request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        body = await request.body()
+        if body.count(b"&") + body.count(b";") > MOST_FIELDS:
+            raise Refusal(413, Text("the form has more than {most} fields", most=MOST_FIELDS))
 
 
 InPage = Annotated[Page, Depends(read_page)]  # for admins

@@ -12,11 +12,9 @@ from markupsafe import Markup
 from headwater.errors import InputError
 from headwater.formats.compare import COMPARED_CHARACTERS, compare
 from headwater.formats.feeds.extras.clean import clean_extras
-from headwater.formats.html import sanitize_html
-from headwater.formats.links import resolve_html
-from headwater.markup import bound_html, visible_text
+from headwater.markup import visible_text
 from headwater.model import Json, ListedItem, StoredItem
-from headwater.publish.bodies import html_of
+from headwater.publish.bodies import html_of, text_of_item
 from headwater.publish.media import MediaAddresses, use_own_media
 from headwater.store.pipelines.starting import RunQuery, list_runs
 from headwater.store.pipelines.templates import list_templates
@@ -181,9 +179,8 @@ def readable(item: StoredItem, own: dict[str, str] | None = None) -> tuple[Marku
     `own`: the addresses here of files that were archived. Beside it, whether something of it is left out because it is
     too big.
     """
-    body, cut = bound_html(item.content or item.summary or "")
-    shown = use_own_media(sanitize_html(resolve_html(body, item.url)), own or {})
-    return Markup(shown), cut  # noqa: S704 - just sanitised
+    body, cut = text_of_item(item)
+    return Markup(use_own_media(body, own or {})), cut  # noqa: S704 - just sanitised
 
 
 def _shown_results(item: StoredItem, own: dict[str, str]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import hmac
 from typing import Annotated, Final
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
@@ -27,7 +28,13 @@ ATTEMPT_SECONDS: Final = 600
 async def go(
     page: InOpenPage, next: str = "/", invitation: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
-    """Send the browser to the provider."""
+    """Send the browser to the provider.
+
+    Not for another site's page: it could make us ask the provider, and connect a provider's account of its own choice
+    to the account of whoever is signed in here.
+    """
+    if not page.is_own:
+        return RedirectResponse(f"/login?{urlencode({'next': own_path(next)})}", status_code=303)
     attempt = Attempt.begin(own_path(next), invitation)
     try:
         provider = Provider(page.context.settings)
