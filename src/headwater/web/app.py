@@ -25,13 +25,11 @@ from headwater.web.limits import BodyLimit
 from headwater.web.media import media_routes
 from headwater.web.outlets import outlet_routes
 from headwater.web.pages.routes import add_pages, show_problem
+from headwater.web.policy import CONTENT_POLICY
 from headwater.web.push import PushDoor
 
 HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
+    "Content-Security-Policy": CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # none for others; our own forms are told apart by it
     "Cross-Origin-Opener-Policy": "same-origin",

@@ -66,31 +66,34 @@ class Span:
 
 
 def timeline(spans: Sequence[Span], *, title: str) -> Markup:
-    """Spans of time under each other, on one scale."""
-    row, left, width = 22, 170, 600
+    """Spans of time under each other, on one scale, with their lengths behind."""
     first = min(span.begin for span in spans)
     whole = max(max(span.end for span in spans) - first, 0.001)
-    parts = []
-    for place, span in enumerate(spans):
-        length = max(width * (span.end - span.begin) / whole, 2)
-        parts.append(
-            Markup(
-                '<text x="0" y="{y}">{n}</text>'
-                '<rect class="{s}" x="{x:.1f}" y="{top}" width="{w:.1f}" height="{h}" rx="3"><title>{t}</title></rect>'
-            ).format(
-                y=row * place + 15,
-                n=span.name,
-                s=span.state,
-                x=min(left + width * (span.begin - first) / whole, left + width - 2),
-                top=row * place + 3,
-                w=length,
-                h=row - 6,
-                t=f"{span.name}: {span.end - span.begin:.1f} s",
-            )
-        )
-    return Markup(
-        '<svg class="timeline" viewBox="0 0 {w} {h}" role="img"><title>{t}</title>{p}</svg>'
-    ).format(w=left + width, h=row * len(spans), t=title, p=Markup("").join(parts))
+    rows = [_span(span, first, whole) for span in spans]
+    ticks = "".join(
+        f'<text x="{25 * part}%" y="12" text-anchor="{"start" if not part else "end" if part == 4 else "middle"}">'
+        f"{escape(_seconds(whole * part / 4))}</text>"
+        for part in range(5)
+    )
+    rows.append(f'<span></span><svg class="ticks" height="16">{ticks}</svg><span></span>')
+    return Markup(  # noqa: S704 - numbers and what is escaped
+        f'<div class="gantt" role="img" aria-label="{escape(title)}">{"".join(rows)}</div>'
+    )
+
+
+def _span(span: Span, first: float, whole: float) -> str:
+    begin, wide = 100 * (span.begin - first) / whole, 100 * (span.end - span.begin) / whole
+    grid = "".join(f'<line class="grid" x1="{25 * n}%" x2="{25 * n}%" y1="0" y2="30"/>' for n in range(5))
+    told = _seconds(span.end - span.begin)
+    return (
+        f'<span>{escape(span.name)}</span><svg height="30">{grid}<rect class="{escape(span.state)}"'
+        f' x="{min(begin, 99.5):.2f}%" width="{max(wide, 0.5):.2f}%" y="8" height="14" rx="3">'
+        f'<title>{escape(span.name)}: {told}</title></rect></svg><span class="r">{told}</span>'
+    )
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
 
 def spark_line(values: Sequence[float]) -> Markup:
@@ -129,3 +132,13 @@ def shares(parts: Sequence[tuple[str, int]]) -> Markup:
             drawn += f'<rect class="fill {look}" x="{at:.2f}%" y="4" width="{shown:.2f}%" height="6" rx="2"/>'
             at += width
     return Markup(f'<svg class="meter" height="14" aria-hidden="true">{drawn}</svg>')  # noqa: S704 - numbers
+
+
+def progress_line(parts: Sequence[tuple[str, int]], whole: int) -> Markup:
+    """How much of a whole is done, by how it ended; the rest is empty."""
+    at, drawn = 0.0, '<rect class="track" width="100%" height="10" rx="5"/>'
+    for look, count in parts:
+        wide = 100 * count / max(whole, 1)
+        drawn += f'<rect class="fill {escape(look)}" x="{at:.2f}%" width="{wide:.2f}%" height="10"/>'
+        at += wide
+    return Markup(f'<svg class="bar-line" height="10" aria-hidden="true">{drawn}</svg>')  # noqa: S704

@@ -17,6 +17,7 @@ from headwater.store.core.database import Store
 from headwater.store.people.sessions import can_anyone_sign_in, end_sessions_of_other_passwords, make_link
 from headwater.store.people.users import only_user
 from headwater.web.app import create_app
+from headwater.web.changes import Changes
 from headwater.web.collecting import Collecting, CollectingHere
 from headwater.web.connections import BoundedProtocol
 from headwater.web.hosts import is_open, link_address
@@ -90,6 +91,9 @@ async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Even
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     stopping = asyncio.create_task(stopped.wait())
     await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    changes: Changes | None = getattr(app.state, "changes", None)
+    if changes is not None:  # else its streams would be waited for
+        await changes.close()
     server.should_exit = True
     stopping.cancel()
     await serving

@@ -1,6 +1,7 @@
 """A browser on this machine, and forms as it sends them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,5 +36,15 @@ class Visitor:
 @pytest.fixture
 def visitor(store: Store, settings: Settings, clock: FakeClock) -> Iterator[Visitor]:
     app = create_app(store, settings, clock=clock)
+    with TestClient(app, base_url="http://127.0.0.1:8626") as client:
+        yield Visitor(client)
+
+
+@pytest.fixture
+def local(store: Store, settings: Settings, clock: FakeClock) -> Iterator[Visitor]:
+    """A visitor of a Headwater that may visit this machine."""
+    app = create_app(
+        store, replace(settings, allow_hosts=("127.0.0.1",), host_spacing_seconds=0.0), clock=clock
+    )
     with TestClient(app, base_url="http://127.0.0.1:8626") as client:
         yield Visitor(client)

@@ -2,23 +2,18 @@
 
 import html
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 
 import orjson
 import pytest
-from starlette.testclient import TestClient
 
-from headwater.config import Settings
 from headwater.model import Item
 from headwater.store.collecting.push import FoundHub, change_subscription, write_subscription_changes
 from headwater.store.collecting.sources import add_source, get_source, list_sources
 from headwater.store.core.database import Store
 from headwater.store.core.tables import sources
 from headwater.views.sources import source_json
-from headwater.web.app import create_app
 from headwater.web.pages.sources import FEWEST_VISITS, SOURCES_ON_A_PAGE
-from tests.clock import NOON, FakeClock
+from tests.clock import NOON
 from tests.origin import Origin
 from tests.publish.test_outlets import store_items
 from tests.web.pages.conftest import Visitor
@@ -28,16 +23,6 @@ FEED = (
     f"<rss version='2.0'><channel><title>{html.escape(EVIL)}</title>"
     "<item><guid>1</guid><title>one</title></item></channel></rss>"
 )
-
-
-@pytest.fixture
-def local(store: Store, settings: Settings, clock: FakeClock) -> Iterator[Visitor]:
-    """A visitor of a Headwater that may visit this machine."""
-    app = create_app(
-        store, replace(settings, allow_hosts=("127.0.0.1",), host_spacing_seconds=0.0), clock=clock
-    )
-    with TestClient(app, base_url="http://127.0.0.1:8626") as client:
-        yield Visitor(client)
 
 
 def test_the_table_is_searched_filtered_sorted_and_turned(visitor: Visitor, store: Store) -> None:

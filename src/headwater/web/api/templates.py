@@ -9,18 +9,13 @@ from sqlalchemy import Connection
 
 from headwater.collectors.types import find_type
 from headwater.errors import InputError
-from headwater.fetch.client import make_fetcher
-from headwater.pipeline.advance import Workbench
-from headwater.pipeline.ledger import make_ledger
 from headwater.pipeline.registry import STEP_HANDLERS, is_installed
 from headwater.pipeline.templates import (
     LONGEST_TIMEOUT_SECONDS,
     MOST_STEPS,
     shown_steps,
 )
-from headwater.pipeline.trying import TriedStep, try_steps
-from headwater.services.asking import secrets_for_steps
-from headwater.services.targets import mail_defaults
+from headwater.pipeline.trying import TriedStep
 from headwater.store.collecting.sources import get_source
 from headwater.store.core.versions import version_of
 from headwater.store.pipelines.attaching import (
@@ -54,6 +49,7 @@ from headwater.web.etags import (
     expected_version,
 )
 from headwater.web.saving import check_written, save_template
+from headwater.web.trying import try_template
 
 router = APIRouter(tags=["pipelines"])
 
@@ -254,16 +250,7 @@ async def try_(context: InContext, wanted: Try) -> Tried:
         before = await context.store.read(get_template, wanted.template_id)
     template = await check_written(wanted.template.model_dump(), before)
     item = await context.store.read(get_item, wanted.item_id)
-    async with make_fetcher(context.settings) as fetcher:
-        bench = Workbench(
-            context.settings.data_dir,
-            fetcher,
-            secrets_for_steps(context.settings.secrets),
-            mail_defaults(context.settings),
-            make_ledger(context.store, context.settings, context.clock),
-            context.clock,
-        )
-        tried = await try_steps(template.steps, item, bench, wanted.runtime_config)
+    tried = await try_template(context, template, item, wanted.runtime_config)
     return Tried(steps=[_tried(each) for each in tried])
 
 

@@ -30,6 +30,7 @@ from headwater.web.context import Context, InContext
 from headwater.web.icons import icon, letter_icon
 from headwater.web.pages.display import SWITCHES, YEAR_SECONDS, read_display, remember_display
 from headwater.web.pages.visitor import SESSION_COOKIE, Sessions, Visitor, is_surely_own
+from headwater.web.step_titles import step_title
 from headwater.wording import NOTHING, ago, duration, iso, percent, size, tell_frequency, tell_run, tell_step
 
 LANGUAGE_COOKIE = "headwater_language"
@@ -185,6 +186,7 @@ class Page:
                 "state_icon": STATE_ICONS.get,
                 "run_look": lambda status: RUN_LOOKS.get(status, ("", "dots")),
                 "display": read_display(self.request),
+                "step_title": lambda step_type: step_title(step_type, self.language),
                 "icon": icon,
                 "letter_icon": letter_icon,
                 "is_at": self.is_at,

@@ -42,6 +42,7 @@ LISTED_TROUBLES = 6
 LISTED_RUNS = 200
 LISTED_VISITS = 5
 DRAWN_VISITS = 500
+DELAYS_HEIGHT = 236  # as high as the list beside it
 HOUR, DAY = 3_600.0, 86_400.0
 LATE_SECONDS = 60.0  # longer than that no source should wait in line
 # Hours that can be shown, and how many of them one bar stands for.
@@ -174,6 +175,7 @@ def _draw_delays(
             goal=(target * 60, page.t("Target {time}", time=duration(target * 60, page.language)))
             if target
             else None,
+            height=DELAYS_HEIGHT,
         ),
     )
 

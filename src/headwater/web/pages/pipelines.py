@@ -12,6 +12,7 @@ from headwater.errors import ChangedError, InputError
 from headwater.pipeline.examples import EXAMPLES, find_example
 from headwater.pipeline.registry import STEP_HANDLERS, is_installed
 from headwater.pipeline.templates import STARS, shown_steps
+from headwater.publish.gallery import GALLERY
 from headwater.store.collecting.addresses import values_in_use
 from headwater.store.collecting.sources import get_source
 from headwater.store.core.versions import version_of
@@ -37,6 +38,7 @@ from headwater.store.reading.selection import Selection
 from headwater.web.pages.frame import Action, InAction, InPage, Number, Page
 from headwater.web.pages.picking import picked
 from headwater.web.saving import check_written, save_template
+from headwater.web.step_titles import step_title
 
 router = APIRouter()
 
@@ -49,13 +51,24 @@ FEWEST_ROWS, MOST_ROWS = 8, 30  # of the field for steps
 @router.get("/pipelines")
 async def pipelines_page(page: InPage, source: Number = "") -> HTMLResponse:
     """All pipelines; with `source`, on the way to one for that source."""
+    return await show_pipelines(page, source=source)
+
+
+async def show_pipelines(
+    page: Page, *, source: str = "", problem: str | None = None, opened: str = "", status: int = 200
+) -> HTMLResponse:
     store = page.context.store
     return await page.show(
         "pipelines.html",
+        status=status,
         source=await store.read(get_source, int(source)) if source else None,
         templates=await store.read(list_templates),
         attached=await store.read(_first_attachments),
+        folders=await store.read(list_folders),
         examples=EXAMPLES,
+        gallery=GALLERY,
+        opened=opened,
+        problem=problem,
     )
 
 
@@ -68,9 +81,9 @@ async def new_page(page: InPage, example: str = "", source: Number = "") -> HTML
         "name": page.t(chosen.name),
         "description": page.t(chosen.description),
         "run_on_change": False,
-        "steps": _as_text(chosen.steps),
+        "steps": as_text(chosen.steps),
     }
-    return await _show_editor(page, None, written, source_ids=[int(source)] if source else [])
+    return await show_editor(page, None, written, source_ids=[int(source)] if source else [])
 
 
 @router.post("/pipelines")
@@ -79,10 +92,10 @@ async def add(action: InAction) -> Response:
     page.require("admin")
     source_ids = action.numbers("source")
     try:
-        template = await check_written(_read(action))
+        template = await check_written(read_written(action))
         added = await page.context.store.write(_add, template, source_ids, page.context.clock())
     except InputError as error:
-        return await _show_editor(
+        return await show_editor(
             page,
             None,
             _written(action),
@@ -110,7 +123,7 @@ def _add(connection: Connection, template: NewTemplate, source_ids: list[int], n
 @router.get("/pipelines/{template_id}")
 async def pipeline_page(page: InPage, template_id: int) -> HTMLResponse:
     template = await page.context.store.read(get_template, template_id)
-    return await _show_editor(page, template, _as_written(template))
+    return await show_editor(page, template, as_written(template))
 
 
 @router.post("/pipelines/{template_id}")
@@ -120,17 +133,17 @@ async def change(action: InAction, template_id: int) -> Response:
     store = page.context.store
     template = await store.read(get_template, template_id)
     try:
-        await save_template(store, template_id, _read(action), action.version, page.context.clock())
+        await save_template(store, template_id, read_written(action), action.version, page.context.clock())
     except ChangedError:
         problem = page.t(
             "Someone else has changed this pipeline since you opened the page. What you wrote is below and not saved;"
             " save it again to replace what is stored."
         )
-        return await _show_editor(
-            page, template, _written(action), problem=problem, status=412, stored=_as_written(template)
+        return await show_editor(
+            page, template, _written(action), problem=problem, status=412, stored=as_written(template)
         )
     except InputError as error:
-        return await _show_editor(
+        return await show_editor(
             page,
             template,
             _written(action),
@@ -149,7 +162,7 @@ async def try_it(action: InAction, template_id: int) -> Response:
     store = page.context.store
     template = await store.read(get_template, template_id)
     attached = await store.read(attachments_of, template_id)
-    found = await store.read(newest_items, _newest_of(attached), limit=1)
+    found = await store.read(newest_items, newest_of(attached), limit=1)
     if not found:
         return action.back(
             f"/pipelines/{template_id}", page.t("its sources have no item yet to try it with"), bad=True
@@ -158,7 +171,7 @@ async def try_it(action: InAction, template_id: int) -> Response:
     return action.back(f"/runs/{run_id}", page.t("started"))
 
 
-def _newest_of(attached: list[Attachment]) -> Selection:
+def newest_of(attached: list[Attachment]) -> Selection:
     """The items of the first kind of thing that a template is attached to; of all, if it is attached to nothing."""
     scope = attached[0].scope if attached else "everything"
     values = tuple(each.value for each in attached if each.scope == scope)
@@ -232,7 +245,7 @@ def attach_to(connection: Connection, source_ids: list[int], template_id: int, n
     attach(connection, template_id, "source", source_ids, now)
 
 
-async def _show_editor(
+async def show_editor(
     page: Page,
     template: Template | None,
     written: dict[str, Any],
@@ -294,6 +307,7 @@ def step_reference(page: Page) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": name,
+                "title": step_title(name, page.language),
                 "extra": None if is_installed(step) else step.extra,
                 "timeout_seconds": step.timeout_seconds,
                 "retries": step.retries,
@@ -314,7 +328,7 @@ def step_reference(page: Page) -> list[dict[str, Any]]:
     return found
 
 
-def _read(action: Action) -> dict[str, Any]:
+def read_written(action: Action) -> dict[str, Any]:
     try:
         steps = orjson.loads(action.text("steps") or "[]")
     except orjson.JSONDecodeError as error:
@@ -337,16 +351,16 @@ def _written(action: Action) -> dict[str, Any]:
     }
 
 
-def _as_written(template: Template) -> dict[str, Any]:
+def as_written(template: Template) -> dict[str, Any]:
     return {
         "name": template.name,
         "description": template.description or "",
         "run_on_change": template.run_on_change,
-        "steps": _as_text(shown_steps(template)),
+        "steps": as_text(shown_steps(template)),
     }
 
 
-def _as_text(steps: Any) -> str:
+def as_text(steps: Any) -> str:
     return orjson.dumps(steps, option=orjson.OPT_INDENT_2).decode()
 
 

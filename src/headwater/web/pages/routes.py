@@ -6,23 +6,31 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
 from headwater.errors import Text
+from headwater.sources.watching import PageShelf
 from headwater.web.accounts import Accounts
+from headwater.web.changes import Changes
 from headwater.web.context import Context
 from headwater.web.pages import (
     account,
+    adding,
     alerts,
     digests,
+    gallery,
     items,
+    live,
     outlets,
     pipelines,
     provider,
+    reference,
     rules,
     runs,
     settings,
     signin,
     sources,
     statistics,
+    trying,
     users,
+    watching,
 )
 from headwater.web.pages.frame import Elsewhere, SignIn, make_environment, open_page
 from headwater.web.pages.home import home_routes
@@ -33,6 +41,8 @@ def add_pages(app: FastAPI, context: Context) -> None:
     app.state.pages = make_environment()
     app.state.sessions = Sessions(context)
     app.state.accounts = Accounts(context)
+    app.state.changes = Changes(context.store, context.clock)
+    app.state.shelf = PageShelf(context.clock)
 
     @app.exception_handler(SignIn)
     async def sign_in_first(request: Request, wanted: SignIn) -> Response:
@@ -44,6 +54,9 @@ def add_pages(app: FastAPI, context: Context) -> None:
 
     pages = APIRouter(include_in_schema=False)
     pages.include_router(home_routes(context))
+    # What has a word in the place of a number comes before it.
+    for module in (adding, gallery, live, reference, trying, watching):
+        pages.include_router(module.router)
     for module in (sources, items, pipelines, runs, outlets, digests, alerts, settings, statistics):
         pages.include_router(module.router)
     for module in (signin, provider, account, users, rules):

@@ -25,6 +25,7 @@ from headwater.store.pipelines.starting import (
 from headwater.store.pipelines.templates import get_template, list_templates
 from headwater.web.chart import Span, timeline
 from headwater.web.pages.frame import InAction, InPage, Number, Page
+from headwater.web.step_titles import step_title
 
 router = APIRouter()
 
@@ -152,7 +153,7 @@ def _shown(run: Run, page: Page) -> dict[str, Any]:
     begun = [step for step in run.steps if step.started_at is not None]
     spans = [
         Span(
-            step.step_type,
+            step_title(step.step_type, page.language),
             step.started_at or now,
             step.completed_at if step.completed_at is not None else now,
             step.status,

@@ -1,4 +1,4 @@
-"""Sources: the table, adding by pasting an address, one source's page with its story, lists in and out."""
+"""Sources: the table, one source's page with its story, the list to take away."""
 
 import asyncio
 from typing import Annotated, Any, Literal, cast, get_args
@@ -7,20 +7,17 @@ from urllib.parse import parse_qsl, urlsplit
 import orjson
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
-from starlette.datastructures import UploadFile
 
 from headwater.collect.context import read_planner, read_visit_context
 from headwater.collect.planning import POLICIES
 from headwater.collectors.base import shown_config
-from headwater.collectors.types import config_model_of, source_types
-from headwater.errors import ChangedError, HeadwaterError, InputError, Text, VisitError
+from headwater.collectors.types import config_model_of
+from headwater.errors import ChangedError, InputError, VisitError
 from headwater.fetch.client import make_fetcher
 from headwater.model import Source
 from headwater.schedule.explain import explain_next, explain_source
 from headwater.simulate.trace import Conditions
 from headwater.simulate.what_if import what_if
-from headwater.sources.adding import add_and_visit, read_new_source, read_url
-from headwater.sources.discovery import discover, mark_subscribed, preview
 from headwater.sources.editing import (
     INTERVAL,
     Edit,
@@ -31,12 +28,10 @@ from headwater.sources.editing import (
     edit_source,
     edit_sources,
 )
-from headwater.sources.lists import export_opml, import_opml
+from headwater.sources.lists import export_opml
 from headwater.states import tell_state
 from headwater.store.collecting.push import read_subscription, subscription_states
-from headwater.store.collecting.sources import (
-    get_source,
-)
+from headwater.store.collecting.sources import get_source, request_refresh
 from headwater.store.core.versions import version_of
 from headwater.store.pipelines.attaching import detach, templates_for
 from headwater.store.pipelines.templates import list_templates
@@ -58,7 +53,6 @@ from headwater.store.reports.catalog import (
 )
 from headwater.store.reports.overview import count_sources as count_states
 from headwater.store.reports.statistics import read_source_statistics
-from headwater.web.api.problems import Refusal
 from headwater.web.masking import for_holder, found_openly
 from headwater.web.pages.frame import Action, InAction, InPage, Page
 from headwater.web.pages.pipelines import attach_to
@@ -69,8 +63,6 @@ router = APIRouter()
 SOURCES_ON_A_PAGE = 50
 LISTED_ITEMS = 12
 LISTED_VISITS = 12
-PREVIEWED_ITEMS = 5
-LARGEST_LIST_BYTES = 10_000_000
 FEWEST_VISITS = 5  # from which on a what-if says something
 NONE = "-"  # in a form for many: take it away
 
@@ -136,64 +128,14 @@ def _read_filter(search: str, type: str, folder: str, state: str) -> SourceFilte
     )
 
 
-@router.get("/sources/add")
-async def add_page(page: InPage, url: str = "", type: str = "") -> HTMLResponse:
-    """Paste any address: its feeds are found and shown with some of their items before anything is stored.
-
-    A link on another site fills in the address; the person has to press the button.
-    """
-    page.require("admin")
-    found: list[Any] = []
-    problem = None
-    if url and page.is_own:
-        try:
-            async with make_fetcher(page.context.settings) as fetcher:
-                found = await discover(read_url(url), fetcher, page.context.settings.visit_timeout_seconds)
-            found = await page.context.store.read(mark_subscribed, found)
-        except HeadwaterError as error:
-            problem = error.render(page.language)
-    return await _show_adding(page, url=url, type=type, found=found, problem=problem)
-
-
-@router.get("/sources/preview")
-async def preview_part(page: InPage, url: str) -> HTMLResponse:
-    """What is in a feed that was found, before it is added."""
-    page.require("admin")
-    if not page.is_own:
-        raise Refusal(403, Text("previews are shown on this site's own pages only"))
-    feed, problem = None, None
-    try:
-        async with make_fetcher(page.context.settings) as fetcher:
-            seconds = page.context.settings.visit_timeout_seconds
-            feed = await preview(read_url(url), fetcher, PREVIEWED_ITEMS, seconds)
-    except HeadwaterError as error:
-        problem = error.render(page.language)
-    items = feed.entries if feed else ()
-    return await page.show("preview.html", items=items, problem=problem)
-
-
-@router.post("/sources/add")
-async def add(action: InAction) -> Response:
-    page = action.page
-    page.require("admin")
-    context = page.context
-    url, type_name = action.text("url"), action.text("type")
-    try:
-        wanted = read_new_source(
-            url or None,
-            type_name or None,
-            _read_config(action.text("config")),
-            action.text("name") or None,
-            action.folder()[0] or None,
-        )
-        async with make_fetcher(context.settings) as fetcher:
-            visit_context = await read_visit_context(context.store, context.settings, fetcher)
-            added = await add_and_visit(wanted, visit_context)
-    except HeadwaterError as error:
-        return await _show_adding(
-            page, url=url, type=type_name, found=[], problem=error.render(page.language), status=400
-        )
-    return action.back(f"/sources/{added.id}", page.t("added source {name}", name=added.name))
+@router.post("/sources/refresh-all")
+async def refresh_all(action: InAction) -> Response:
+    """Visit every source now, whatever its plan says; the page after it shows how far that has come."""
+    action.page.require("refresh")
+    store, now = action.page.context.store, action.page.context.clock()
+    count = await store.write(request_refresh, None, now)
+    told = action.page.t("{count} {count:source is|sources are} visited now", count=count)
+    return action.back("/progress", told)
 
 
 @router.post("/sources/bulk")
@@ -252,20 +194,6 @@ async def export(page: InPage, with_secrets: bool = False) -> Response:
         media_type="text/x-opml",
         headers={"Content-Disposition": 'attachment; filename="headwater.opml"'},
     )
-
-
-@router.post("/sources/import")
-async def import_(action: InAction) -> Response:
-    page = action.page
-    page.require("admin")
-    upload = action.form.get("file")
-    if not isinstance(upload, UploadFile):
-        raise InputError("choose an OPML file first")
-    data = await upload.read(LARGEST_LIST_BYTES + 1)
-    if len(data) > LARGEST_LIST_BYTES:
-        raise InputError("the file is larger than {limit} bytes", limit=LARGEST_LIST_BYTES)
-    report = await asyncio.to_thread(import_opml, page.context.store, data, page.context.clock())
-    return await page.show("imported.html", report=report)
 
 
 @router.get("/sources/{source_id}")
@@ -344,7 +272,7 @@ def _read_edit(action: Action) -> Edit:
         new_folder=is_new,
         policy=action.text("policy"),
         interval_minutes=action.decimal("interval"),
-        config=_read_config(action.text("config")),
+        config=read_config_text(action.text("config")),
         version=action.version,
     )
 
@@ -439,22 +367,7 @@ async def _lists(page: Page, source: Source) -> dict[str, Any]:
     return {"visits": visits[:LISTED_VISITS], "items": items[:LISTED_ITEMS]}
 
 
-async def _show_adding(
-    page: Page, *, url: str, type: str, found: list[Any], problem: str | None, status: int = 200
-) -> HTMLResponse:
-    return await page.show(
-        "add.html",
-        status=status,
-        url=url,
-        type=type,
-        types=[each.name for each in source_types()],
-        found=found,
-        problem=problem,
-        folders=await page.context.store.read(list_folders),
-    )
-
-
-def _read_config(text: str) -> dict[str, Any]:
+def read_config_text(text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:

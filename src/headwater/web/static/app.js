@@ -7,32 +7,61 @@ if (zone && !document.cookie.includes(`headwater_zone=${zone}`)) {
   document.cookie = `headwater_zone=${zone}; path=/; max-age=31536000; samesite=lax`;
 }
 
-// A part with data-live is fetched again every data-every milliseconds, while it is visible.
-for (const part of document.querySelectorAll("[data-live]")) {
-  const every = Number(part.dataset.every);
-  const renew = async () => {
-    if (!document.hidden) {
-      try {
-        const answer = await fetch(part.dataset.live, { credentials: "same-origin", redirect: "error" });
-        if (answer.ok) {
-          const html = await answer.text();
-          // A list must not move under the keyboard, nor close what was opened.
-          if (!part.matches(":focus-within")) {
-            const states = new Map([...part.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
-            part.innerHTML = html;
-            for (const each of part.querySelectorAll("details[id]")) {
-              if (states.has(each.id)) each.open = states.get(each.id);
-            }
-          }
+// A part with data-live is fetched again when the server says that something has changed, at most once a second; and
+// now and then anyway, because "3 min ago" ages. Where no stream can be had, it is fetched every few seconds.
+const liveParts = [...document.querySelectorAll("[data-live]")];
+const RENEW_MS = 1000;
+const AGE_MS = 30000;
+const ASK_MS = 5000;
+const renew = async (part) => {
+  try {
+    const answer = await fetch(part.dataset.live, { credentials: "same-origin", redirect: "error" });
+    if (answer.ok) {
+      const html = await answer.text();
+      // A list does not move under the keyboard, and what was opened stays open.
+      if (!part.matches(":focus-within")) {
+        const states = new Map([...part.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
+        part.innerHTML = html;
+        for (const each of part.querySelectorAll("details[id]")) {
+          if (states.has(each.id)) each.open = states.get(each.id);
         }
-        part.classList.toggle("stale", !answer.ok);
-      } catch {
-        part.classList.add("stale");
       }
     }
-    setTimeout(renew, every);
+    part.classList.toggle("stale", !answer.ok);
+  } catch {
+    part.classList.add("stale");
+  }
+};
+if (liveParts.length) {
+  let last = Date.now();
+  let planned = null;
+  let stream = null;
+  const renewAll = () => {
+    clearTimeout(planned);
+    planned = null;
+    last = Date.now();
+    for (const part of liveParts) void renew(part);
   };
-  setTimeout(renew, every);
+  const renewSoon = () => {
+    planned ??= setTimeout(renewAll, Math.max(0, last + RENEW_MS - Date.now()));
+  };
+  // Browsers open few connections to one site: a page that is not seen gives its own back.
+  const listen = () => {
+    if (document.hidden) {
+      stream?.close();
+      stream = null;
+    } else if (!stream) {
+      stream = new EventSource("/events");
+      stream.addEventListener("changed", renewSoon);
+    }
+  };
+  document.addEventListener("visibilitychange", listen);
+  window.addEventListener("pagehide", () => stream?.close());
+  listen();
+  setInterval(() => {
+    const every = stream?.readyState === EventSource.OPEN ? AGE_MS : ASK_MS;
+    if (!document.hidden && Date.now() - last >= every) renewAll();
+  }, ASK_MS);
 }
 
 // A part with data-load is fetched once, after the page is there.
@@ -100,3 +129,37 @@ document.addEventListener("click", (event) => closeMenus(event.target));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") closeMenus();
 });
+
+// A file dropped on a form with data-drop is sent by it.
+for (const form of document.querySelectorAll("[data-drop]")) {
+  const isOver = (event, over) => {
+    event.preventDefault();
+    form.classList.toggle("over", over);
+  };
+  form.addEventListener("dragover", (event) => isOver(event, true));
+  form.addEventListener("dragleave", (event) => isOver(event, false));
+  form.addEventListener("drop", (event) => {
+    isOver(event, false);
+    const field = form.querySelector("input[type=file]");
+    field.files = event.dataTransfer.files;
+    if (field.files.length) form.requestSubmit();
+  });
+}
+
+// Rows of a table: arrow keys go from row to row, x ticks the row, Enter opens it.
+for (const table of document.querySelectorAll("table[data-keys]")) {
+  const rows = () => [...table.tBodies[0].rows];
+  const go = (row) => row?.querySelector("th a, td a")?.focus();
+  table.addEventListener("keydown", (event) => {
+    const row = event.target.closest("tbody tr");
+    if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
+    const place = rows().indexOf(row);
+    if (event.key === "ArrowDown") go(rows()[place + 1]);
+    else if (event.key === "ArrowUp") go(rows()[place - 1]);
+    else if (event.key === "Home") go(rows()[0]);
+    else if (event.key === "End") go(rows().at(-1));
+    else if (event.key === "x") row.querySelector("input[type=checkbox]")?.click();
+    else return;
+    event.preventDefault();
+  });
+}

@@ -15,8 +15,13 @@ const make = (tag, values = {}, ...inside) => {
   return element;
 };
 
+const unsaved = document.getElementById("unsaved");
+const outline = document.getElementById("outline");
+const titleOf = (step) => types.get(step.step_type)?.title ?? step.step_type;
+
 const save = () => {
   text.value = JSON.stringify(steps, null, 2);
+  unsaved.hidden = false;
 };
 
 const change = (todo) => {
@@ -86,14 +91,15 @@ const card = (step, place) => {
   const type = types.get(step.step_type);
   step.config ??= {};
   shown.querySelector(".no").textContent = place + 1;
-  shown.querySelector("h3").textContent = step.step_type;
+  shown.id = `step-${place + 1}`;
+  shown.querySelector("h3").textContent = titleOf(step);
   const critical = shown.querySelector("[data-critical]");
   critical.checked = step.is_critical !== false;
   critical.onchange = () => {
     step.is_critical = critical.checked;
     save();
   };
-  const name = ` ${place + 1} ${step.step_type}`;
+  const name = ` ${place + 1} ${titleOf(step)}`;
   for (const button of shown.querySelectorAll("header button")) button.ariaLabel += name;
   shown.querySelector("[data-up]").onclick = () => move(place, place - 1);
   shown.querySelector("[data-down]").onclick = () => move(place, place + 1);
@@ -119,10 +125,44 @@ const render = () => {
   [...editor.querySelectorAll(".step details")].forEach((each, place) => (each.open = open[place] ?? false));
   const adding = clone("step-add");
   const choice = adding.querySelector("select");
-  for (const name of types.keys()) choice.append(make("option", { value: name }, name));
+  for (const [name, type] of types) choice.append(make("option", { value: name }, type.title));
   adding.querySelector("button").onclick = () => change(() => steps.push({ step_type: choice.value, config: {} }));
   editor.append(adding);
+  outline.replaceChildren(...steps.map((step, place) => make("li", {}, make("a", { className: "node", href: `#step-${place + 1}` }, make("span", { className: "no" }, String(place + 1)), titleOf(step), make("span", { className: "end" })))));
+  document.querySelector(".outline [data-count]").textContent = `${hint("steps")}: ${steps.length}`;
 };
+
+// Tries the steps as they are on an item; what each gives is shown in its card.
+const trial = document.querySelector("#tried > div");
+const form = document.getElementById("edit");
+const trying = async (item) => {
+  const sent = new FormData(form);
+  if (item) sent.set("item", item);
+  trial.classList.add("stale");
+  try {
+    const answer = await fetch("/pipelines/try", { method: "POST", body: new URLSearchParams(sent), credentials: "same-origin" });
+    if (!answer.ok) throw new Error(String(answer.status));
+    trial.innerHTML = await answer.text();
+    for (const part of trial.querySelectorAll("[data-tried]")) {
+      const place = Number(part.dataset.tried);
+      const shown = editor.querySelectorAll(".step")[place]?.querySelector(".outp");
+      const mark = outline.children[place]?.querySelector(".end");
+      mark?.replaceChildren(part.querySelector(".i").cloneNode(true));
+      if (shown) {
+        shown.hidden = false;
+        shown.replaceChildren(part);
+      }
+    }
+  } catch {
+    trial.replaceChildren(make("p", { className: "notice bad" }, hint("failed")));
+  }
+  trial.classList.remove("stale");
+};
+document.querySelector("[data-try]")?.addEventListener("click", () => void trying());
+trial.addEventListener("change", (event) => "tryItem" in event.target.dataset && void trying(event.target.value));
+form.addEventListener("input", () => (unsaved.hidden = false));
+window.addEventListener("beforeunload", (event) => !unsaved.hidden && !form.dataset.sent && event.preventDefault());
+form.addEventListener("submit", () => (form.dataset.sent = "yes"));
 
 const read = () => {
   try {
