@@ -31,7 +31,16 @@ PAGES = (
     "/runs",
     "/runs/1",
     "/outlets",
+    "/outlets/new",
+    "/outlets/picked/edit",
     "/settings",
+    "/statistics",
+    "/users",
+    "/digests",
+    "/alerts",
+    "/progress",
+    "/api/docs",
+    "/sources/watch",
     "/nothing-here",
 )
 

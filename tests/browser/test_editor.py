@@ -22,9 +22,9 @@ def test_cards_build_a_pipeline(page: Page, demo_address: str) -> None:
     # By keyboard: the new step goes up, and the focus with it.
     cards.nth(2).get_by_role("button", name=t("Move up")).focus()
     page.keyboard.press("Enter")
-    expect(cards.nth(1).get_by_role("heading")).to_have_text("enrich_content")
+    expect(cards.nth(1).get_by_role("heading")).to_have_text(t("Get full text"))
     page.keyboard.press("Enter")
-    expect(cards.nth(0).get_by_role("heading")).to_have_text("enrich_content")
+    expect(cards.nth(0).get_by_role("heading")).to_have_text(t("Get full text"))
     cards.nth(0).get_by_role("button", name=t("Remove this step")).click()
     cards.nth(1).get_by_label("outlet", exact=False).last.fill("rivers")
     page.keyboard.press("Tab")
@@ -35,6 +35,18 @@ def test_cards_build_a_pipeline(page: Page, demo_address: str) -> None:
     page.get_by_role("button", name=t("Save")).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("By cards")
     expect(cards.nth(0).get_by_label("include keywords")).to_have_value("ferry\npier")
+
+
+def test_steps_are_tried_with_what_each_gives_beside_it(page: Page, demo_address: str) -> None:
+    t = in_language("en")
+    page.goto(f"{demo_address}/pipelines/new?example=keywords")
+    cards = page.locator("#steps-editor .step")
+    cards.nth(0).get_by_label("include keywords").fill("nothing says this")
+    page.keyboard.press("Tab")
+    page.get_by_role("button", name=t("Try on newest item")).click()
+    expect(page.locator("#tried .badge").first).to_have_text(t("Would be filtered out"))
+    expect(cards.nth(0).locator(".outp")).to_be_visible()
+    expect(page.locator("#outline li")).to_have_count(2)
 
 
 def test_json_that_is_broken_is_told_and_kept(page: Page, demo_address: str) -> None:

@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from headwater.collectors.types import find_type
-from headwater.publish.outlets import Contents, check_outlet, make_drafts, read_contents, shown_entries
+from headwater.publish.outlets import check_outlet
 from headwater.services.filling import LONGEST_TEMPLATE
 from headwater.store.core.bulk import storable
 from headwater.store.core.versions import check_outlet_version, version_of
@@ -16,18 +16,14 @@ from headwater.store.reading.listing import refuse_unknown_folders
 from headwater.store.reading.outlets import (
     MOST_ITEMS,
     ORIGINAL,
-    Edition,
     Outlet,
     add_outlet,
     change_outlet,
-    check_content,
-    edition_of,
     get_outlet,
     list_outlets,
     remove_outlet,
 )
 from headwater.store.reading.selection import Selection
-from headwater.threads import showing
 from headwater.views.outlets import OutletView, outlet_json
 from headwater.views.shape import Json
 from headwater.web.api.auth import needs
@@ -41,6 +37,7 @@ from headwater.web.etags import (
     answer_tagged,
     expected_version,
 )
+from headwater.web.previewing import preview_outlet
 
 router = APIRouter(prefix="/outlets", tags=["outlets"])
 
@@ -189,13 +186,11 @@ async def preview(context: InContext, new: NewOutlet) -> Preview:
         new.name,
         new.title or new.name,
         _selection(new.shows, storable(new.name) or ""),
-        item_limit=min(new.item_limit, PREVIEWED),
+        item_limit=new.item_limit,
         content=tuple(new.content),
         template=new.template,
     )
-    check_outlet(outlet)
-    edition, contents = await context.store.read(_preview, outlet)
-    entries = await showing.run(lambda: shown_entries(outlet, make_drafts(edition, contents)))
+    entries = await preview_outlet(context, outlet, PREVIEWED)
     return Preview(
         entries=[
             PreviewedEntry(
@@ -204,12 +199,6 @@ async def preview(context: InContext, new: NewOutlet) -> Preview:
             for entry in entries
         ]
     )
-
-
-def _preview(connection: Connection, outlet: Outlet) -> tuple[Edition, Contents]:
-    check_content(connection, outlet)
-    edition = edition_of(connection, outlet)
-    return edition, read_contents(connection, edition)
 
 
 @router.get(

@@ -19,6 +19,7 @@ from headwater.store.pipelines.templates import list_templates
 from headwater.store.reading.listing import list_folders
 from headwater.web.api.problems import Refusal
 from headwater.web.pages.frame import Action, InAction, InPage, Page
+from headwater.web.pages.live import read_progress
 from headwater.web.pages.pipelines import attach_to
 from headwater.web.pages.sources import read_config_text
 
@@ -131,7 +132,7 @@ async def import_(action: InAction) -> Response:
     if len(data) > LARGEST_LIST_BYTES:
         raise InputError("the file is larger than {limit} bytes", limit=LARGEST_LIST_BYTES)
     report = await asyncio.to_thread(import_opml, page.context.store, data, page.context.clock())
-    return await page.show("imported.html", report=report)
+    return await page.show("imported.html", report=report, **await read_progress(page))
 
 
 async def _show(

@@ -1,5 +1,6 @@
 """Outlets: the feeds we publish, made, edited and removed by hand."""
 
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter
@@ -8,9 +9,10 @@ from sqlalchemy import Connection
 
 from headwater.collectors.types import find_type
 from headwater.errors import InputError
+from headwater.formats.html import plain_text
 from headwater.language import Language
 from headwater.publish.outlets import check_outlet, read_content
-from headwater.store.reading.listing import list_folders, refuse_unknown_folders
+from headwater.store.reading.listing import list_folders, newest_items, refuse_unknown_folders
 from headwater.store.reading.outlets import (
     ORIGINAL,
     TEMPLATE,
@@ -26,10 +28,15 @@ from headwater.store.reports.catalog import used_types
 from headwater.views.outlets import FORMATS, path_of
 from headwater.web.pages.frame import Action, InAction, InPage, Page
 from headwater.web.pages.picking import picked, read_picks
+from headwater.web.previewing import preview_outlet
 
 router = APIRouter()
 
 EMPTY = Outlet("", "")
+PREVIEWED = 8
+LOOKED_AT = 30  # items of an outlet, for the card that stands for it
+SHOWN_SOURCES = 3
+EXCERPT_CHARACTERS = 240
 
 
 @router.get("/outlets")
@@ -47,14 +54,41 @@ async def add(action: InAction) -> Response:
             add_outlet, outlet, page.context.clock(), private=bool(action.text("private"))
         )
     except InputError as error:
-        return await _show(page, problem=error.render(page.language), status=400)
+        problem = error.render(page.language)
+        written = replace(EMPTY, name=action.text("name"), title=action.text("title"))
+        return await _show_editor(page, written, problem=problem, status=400, is_new=True)
     return action.back("/outlets", page.t("added outlet {name}", name=outlet.name))
+
+
+@router.get("/outlets/new")
+async def new_page(page: InPage, name: str = "") -> HTMLResponse:
+    page.require("admin")
+    return await _show_editor(page, replace(EMPTY, name=name[:63]), is_new=True)
+
+
+@router.post("/outlets/preview")
+async def preview_part(action: InAction) -> HTMLResponse:
+    """What the outlet of the form would publish. Nothing is stored."""
+    page = action.page
+    page.require("admin")
+    entries, problem = [], None
+    try:
+        outlet = await _read(action, action.text("name") or "preview")
+        entries = await preview_outlet(page.context, outlet, PREVIEWED)
+    except InputError as error:
+        problem = error.render(page.language)
+    return await page.show(
+        "outlet_preview.html",
+        entries=entries,
+        problem=problem,
+        excerpt=lambda entry: plain_text(entry.content or entry.summary or "")[:EXCERPT_CHARACTERS],
+    )
 
 
 @router.get("/outlets/{name}/edit")
 async def edit_page(page: InPage, name: str) -> HTMLResponse:
     page.require("admin")
-    return await _show_editor(page, name)
+    return await _show_editor(page, await page.context.store.read(get_outlet, name))
 
 
 @router.post("/outlets/{name}/edit")
@@ -65,7 +99,8 @@ async def edit(action: InAction, name: str) -> Response:
         outlet = await _read(action, name)
         await page.context.store.write(_change, outlet, page.context.clock())
     except InputError as error:
-        return await _show_editor(page, name, problem=error.render(page.language), status=400)
+        stored = await page.context.store.read(get_outlet, name)
+        return await _show_editor(page, stored, problem=error.render(page.language), status=400)
     return action.back("/outlets", page.t("changed outlet {name}", name=name))
 
 
@@ -92,24 +127,35 @@ async def remove(action: InAction, name: str) -> Response:
     return action.back("/outlets", action.page.t("removed outlet {name}", name=name))
 
 
-async def _show(page: Page, problem: str | None = None, status: int = 200) -> HTMLResponse:
+async def _show(page: Page) -> HTMLResponse:
     store = page.context.store
     outlets = await store.read(list_outlets)
     return await page.show(
         "outlets.html",
-        status=status,
         outlets=outlets,
         formats=FORMATS,
         path_of=path_of,
         shows=await store.read(_shows, outlets, page.language),
-        problem=problem,
-        **await _choices(page, EMPTY),
+        newest=await store.read(_newest, outlets),
     )
 
 
-async def _show_editor(page: Page, name: str, problem: str | None = None, status: int = 200) -> HTMLResponse:
-    outlet = await page.context.store.read(get_outlet, name)
-    return await page.show("outlet.html", status=status, problem=problem, **await _choices(page, outlet))
+def _newest(connection: Connection, outlets: list[Outlet]) -> dict[str, tuple[float | None, list[str]]]:
+    """Of each outlet, when its newest item was found, and some sources of its newest items."""
+    found = {}
+    for outlet in outlets:
+        listed = newest_items(connection, outlet.selection, limit=LOOKED_AT)
+        names = list(dict.fromkeys(item.source_name for item in listed))[:SHOWN_SOURCES]
+        found[outlet.name] = (listed[0].first_seen_at if listed else None, names)
+    return found
+
+
+async def _show_editor(
+    page: Page, outlet: Outlet, problem: str | None = None, status: int = 200, *, is_new: bool = False
+) -> HTMLResponse:
+    return await page.show(
+        "outlet.html", status=status, problem=problem, is_new=is_new, **await _choices(page, outlet)
+    )
 
 
 async def _choices(page: Page, outlet: Outlet) -> dict[str, Any]:

@@ -110,6 +110,24 @@ document.addEventListener("input", (event) => {
   }
 });
 
+// A form with data-preview shows what it would make, a moment after each change.
+for (const form of document.querySelectorAll("[data-preview]")) {
+  const PAUSE_MS = 400;
+  const place = document.getElementById(form.dataset.into);
+  let planned = null;
+  let number = 0;
+  const preview = async () => {
+    const mine = ++number;
+    const answer = await fetch(form.dataset.preview, { method: "POST", body: new URLSearchParams(new FormData(form)), credentials: "same-origin" });
+    if (answer.ok && mine === number) place.innerHTML = await answer.text();
+  };
+  form.addEventListener("input", () => {
+    clearTimeout(planned);
+    planned = setTimeout(() => void preview(), PAUSE_MS);
+  });
+  void preview();
+}
+
 // A button with data-copy puts that text on the clipboard; one with data-copy-address, an address on this site.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy], [data-copy-address]");
