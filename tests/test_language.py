@@ -24,7 +24,7 @@ from headwater.language import (
 )
 from headwater.pipeline.examples import EXAMPLES
 from headwater.pipeline.registry import STEP_HANDLERS
-from headwater.publish.alerts import KINDS
+from headwater.publish.alerts import KIND_NAMES, KINDS
 from headwater.publish.gallery import GALLERY
 from headwater.settings import SETTINGS
 
@@ -114,7 +114,8 @@ def all_texts() -> set[str]:
             for field in step.config_model.model_fields.values()
         ),
         *KINDS.values(),
-        *(text for entry in GALLERY for text in (entry.name, entry.description)),
+        *KIND_NAMES.values(),
+        *(text for entry in GALLERY for text in (entry.name, entry.description, entry.title or "ok")),
         *(field.label for entry in GALLERY for field in entry.fields),
         *(text for example in EXAMPLES for text in (example.name, example.description)),
         *WORDS,

@@ -16,7 +16,7 @@ def test_digest_is_added_previewed_changed_and_removed(headwater: Headwater) -> 
     headwater.ok("target", "add", "team", "--webhook", "https://example.org/hook")
     added = headwater.json("digest", "add", "morning", "--schedule", "daily 07:30", "--to", "team", "--all")
     assert (added["name"], added["schedule"], added["targets"]) == ("morning", "daily 07:30", ["team"])
-    assert "nothing new" in headwater.ok("digest", "preview", "morning")
+    assert "No item matches" in headwater.ok("digest", "preview", "morning")
     edited = headwater.json(
         *(
             "digest",

@@ -11,17 +11,17 @@ from headwater.fetch.client import Fetcher
 from headwater.formats.feeds.parse import parse
 from headwater.model import Item, Result
 from headwater.pipeline.ledger import Ledger
+from headwater.publish.desk import Desk
 from headwater.publish.digests import (
     LEASE_SECONDS,
     MOST_ATTEMPTS,
-    Desk,
     DigestMaker,
-    preview_issues,
     read_digest,
     remake_issue,
     send_issue,
 )
 from headwater.publish.outlets import render_outlet
+from headwater.publish.previews import preview_issues
 from headwater.store.core.database import Store
 from headwater.store.pipelines.models import Limits
 from headwater.store.publishing.digests import (
@@ -234,7 +234,7 @@ async def test_digest_of_scored_items_takes_the_best_first_and_says_what_is_left
     clock.advance(3_600)
     assert await maker(store, None, clock).run_once()
     [issue] = issues(store)
-    assert [each.item_ids for each in shown] == [issue.item_ids] == [(2, 3)]
+    assert [each.item_ids for each in shown.issues] == [issue.item_ids] == [(2, 3)]
     assert issue.omitted == 1
     assert "Because of 9" in issue.text
     assert "1 more item is left out" in issue.text

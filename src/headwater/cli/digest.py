@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headwater.cli.configs import Configs, read_config
-from headwater.cli.output import Json, from_now, print_document, print_json, print_table, say
+from headwater.cli.output import Json, from_now, print_document, print_json, print_table, say, warn
 from headwater.cli.selection import Folders, Has, MinScore, Search, Sources, Tags, Types, read_selection
 from headwater.cli.session import Session
 from headwater.errors import Text
 from headwater.language import translate as t
 
 if TYPE_CHECKING:
-    from headwater.publish.digests import Desk
+    from headwater.publish.desk import Desk
     from headwater.store.publishing.digests import Digest
 
 app = typer.Typer(no_args_is_help=True, help=t("Gather what is new on a schedule, and send or publish it."))
@@ -81,6 +81,7 @@ def add(
     json: Json = False,
 ) -> None:
     from headwater.publish.digests import read_digest
+    from headwater.publish.previews import digest_hints
     from headwater.store.publishing.digests import Digest, add_digest
 
     session: Session = context.obj
@@ -101,9 +102,11 @@ def add(
         )
         now = time.time()
         added = add_digest(connection, read_digest(digest, now), now, from_now=not all_items)
+        hints = digest_hints(connection, added)
     if json:
         _print(added)
     else:
+        warn(hints)
         say(
             t("added digest {name}; its next issue is due {when}").format(
                 name=name, when=from_now(added.due_at)
@@ -138,6 +141,7 @@ def edit(
     from dataclasses import replace
 
     from headwater.publish.digests import read_digest
+    from headwater.publish.previews import digest_hints
     from headwater.store.publishing.digests import change_digest, get_digest
     from headwater.store.reading.selection import EVERYTHING
 
@@ -163,9 +167,11 @@ def edit(
         if schedule or zone or enabled:
             changes["due_at"] = wanted.due_at
         changed = change_digest(connection, name, now, **changes)
+        hints = digest_hints(connection, changed)
     if json:
         _print(changed)
     else:
+        warn(hints)
         say(t("changed digest {name}").format(name=name))
 
 
@@ -253,17 +259,20 @@ def show(
 
 @app.command(help=t("Show the next issue as it would be made now; stores and sends nothing."))
 def preview(context: typer.Context, name: Name, json: Json = False) -> None:
-    from headwater.publish.digests import preview_issues
+    from headwater.publish.previews import preview_issues
 
     session: Session = context.obj
     made = asyncio.run(
         _with_desk(session, lambda store, desk: preview_issues(store, desk, name, time.time()))
     )
     if json:
-        print_json([{"title": each.title, "text": each.text, "html": each.html} for each in made])
-    elif not made:
-        say(t("There is nothing new for this digest."))
-    for each in () if json else made:
+        print_json([{"title": each.title, "text": each.text, "html": each.html} for each in made.issues])
+        return
+    if not made.issues:
+        say(t("No item matches this digest."))
+    elif made.is_sample:
+        warn([Text("There is nothing new. This is an issue about the newest items that match.")])
+    for each in made.issues:
         print_document(each.text)
 
 
@@ -316,16 +325,11 @@ def remove(context: typer.Context, name: Name) -> None:
 
 
 async def _with_desk(session: Session, act: "Callable[[Any, Desk], Awaitable[Any]]") -> Any:
-    from headwater.fetch.client import make_fetcher
-    from headwater.pipeline.ledger import make_ledger
-    from headwater.publish.digests import Desk
-    from headwater.services.asking import secrets_for_steps
+    from headwater.publish.desk import open_desk
 
-    settings = session.settings
     with session.open_store() as store:
-        async with make_fetcher(settings) as fetcher:
-            secrets = secrets_for_steps(settings.secrets)
-            return await act(store, Desk(fetcher, secrets, make_ledger(store, settings, time.time)))
+        async with open_desk(store, session.settings, time.time) as desk:
+            return await act(store, desk)
 
 
 def _config(given: list[str] | None, write: Write | None, language: list[str] | None) -> dict[str, Any]:

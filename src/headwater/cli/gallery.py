@@ -1,14 +1,19 @@
 """`headwater gallery …`: ready arrangements of pipelines, outlets, digests and targets."""
 
 import time
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headwater.cli.configs import read_pairs
-from headwater.cli.output import Json, print_json, print_table, say
+from headwater.cli.output import Json, print_json, print_table, say, warn
 from headwater.cli.session import Session
+from headwater.errors import Text
 from headwater.language import translate as t
+
+if TYPE_CHECKING:
+    from headwater.publish.gallery import Made
 
 app = typer.Typer(
     no_args_is_help=True, help=t("Start from an arrangement that works once you fill in a field.")
@@ -54,6 +59,7 @@ def use(
     json: Json = False,
 ) -> None:
     from headwater.publish.gallery import use_entry
+    from headwater.publish.missing import missing_services
     from headwater.views.gallery import made_json
 
     session: Session = context.obj
@@ -62,6 +68,23 @@ def use(
     if json:
         print_json(made_json(made))
         return
-    for kind, names in made_json(made).items():
-        for each in names:
-            say(t("made {kind}: {name}").format(kind=t(kind), name=each))
+    for line in _told(made):
+        say(line)
+    warn(missing_services(session.settings, made))
+
+
+def _told(made: "Made") -> Iterator[str]:
+    """What was made, with where to find it."""
+    yield from (t("made the source {name}").format(name=name) for name in made.sources)
+    yield from (t("made the pipeline {name}").format(name=name) for name in made.templates)
+    if made.run_count:
+        yield Text(
+            "it runs for the newest {count:item|items} that {count:is|are} there: {count}",
+            count=made.run_count,
+        ).render()
+    for name in made.outlets:
+        yield t("made the outlet {name}: /outlets/{name}.xml").format(name=name)
+    for name in made.digests:
+        yield t("made the digest {name}; see it with: headwater digest preview {name}").format(name=name)
+    for name in made.targets:
+        yield t("made the target {name}; try it with: headwater target test {name}").format(name=name)

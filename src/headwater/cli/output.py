@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from headwater.errors import Text
 from headwater.language import translate as t
 from headwater.wording import ago
 from headwater.wording import iso as iso
@@ -43,6 +44,12 @@ def printable(text: str) -> str:
 def say(text: str, *, error: bool = False) -> None:
     """Print one line for people."""
     typer.echo(printable(text), err=error)
+
+
+def warn(notes: Iterable[Text]) -> None:
+    """Say what a person should know beside what was done, apart from what a program reads."""
+    for note in notes:
+        say(t("note: {note}").format(note=note.render()), error=True)
 
 
 def print_document(text: str) -> None:

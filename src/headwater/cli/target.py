@@ -4,7 +4,6 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Annotated
 
-import orjson
 import typer
 
 from headwater.cli.configs import Configs, read_config
@@ -105,7 +104,7 @@ def edit(
 
 @app.command("list", help=t("List all targets."))
 def list_(context: typer.Context, json: Json = False) -> None:
-    from headwater.publish.targets import show_config, shown_target
+    from headwater.publish.targets import shown_target, tell_place
     from headwater.store.publishing.targets import list_targets
 
     session: Session = context.obj
@@ -115,12 +114,12 @@ def list_(context: typer.Context, json: Json = False) -> None:
         print_json([shown_target(target) for target in found])
         return
     print_table(
-        (t("Name"), t("Kind"), t("Config"), t("Batches")),
+        (t("Name"), t("Kind"), t("Sends to"), t("Batches")),
         (
             (
                 target.name,
                 target.kind,
-                orjson.dumps(show_config(target)).decode(),
+                tell_place(target),
                 ""
                 if target.batch_minutes is None
                 else t("every {minutes:g} min, {items} items").format(

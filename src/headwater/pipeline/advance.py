@@ -33,6 +33,7 @@ from headwater.pipeline.steps.base import (
     short_name,
 )
 from headwater.processes.pool import MOST_OUTPUT_BYTES, too_large
+from headwater.services.asking import TOLD_VARIABLES
 from headwater.services.targets import MailDefaults
 from headwater.store.core.database import Store
 from headwater.store.pipelines.runs import (
@@ -105,8 +106,9 @@ async def perform(run: ClaimedRun, bench: Workbench) -> StepEnd:
             "unexpected {kind}: {problem}", kind=type(error).__name__, problem=" ".join(str(error).split())
         )
     if isinstance(outcome, StepError):
+        secrets = {name: value for name, value in bench.secrets.items() if name not in TOLD_VARIABLES}
         outcome.values = {
-            name: hide_secrets(value, bench.secrets) if isinstance(value, str) else value
+            name: hide_secrets(value, secrets) if isinstance(value, str) else value
             for name, value in outcome.values.items()
         }
     return decide(run, outcome, bench.clock(), bench.rng)

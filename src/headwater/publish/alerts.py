@@ -71,6 +71,20 @@ KINDS: Final[dict[str, str]] = {
     "disk": "only {free} GB are free in {place}",
     "lag": "the collector is late: a source has been waiting for {time}",
 }
+# The kinds as people choose them.
+KIND_NAMES = {
+    "credentials": "A source refuses its credentials",
+    "gone": "A source is gone",
+    "failing": "A source has been failing for days",
+    "structure": "A page no longer matches the selectors of its source",
+    "silent": "A source has published nothing for far longer than it used to",
+    "pipeline": "A pipeline's runs fail",
+    "budget": "The budget of a model is spent",
+    "delivery": "Messages cannot be sent",
+    "digest": "A digest cannot be made",
+    "disk": "The disk is nearly full",
+    "lag": "Sources wait for their visits",
+}
 _HOUR = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 
 

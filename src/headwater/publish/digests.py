@@ -7,7 +7,7 @@ items, and a model is not asked twice for the same text. A model that gives up l
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from random import Random
 from typing import Any, Literal
@@ -18,15 +18,14 @@ from sqlalchemy import Connection
 from headwater.collectors.base import shown_config
 from headwater.collectors.mistakes import describe_mistake
 from headwater.errors import HeadwaterError, InputError, PassingStepError, StepError, Text
-from headwater.fetch.client import Fetcher
 from headwater.formats.html import sanitize_html, text_as_html
 from headwater.language import Language
 from headwater.markup import paragraphs_of
 from headwater.model import StoredItem
 from headwater.pipeline.advance import retry_seconds
-from headwater.pipeline.ledger import Ledger
 from headwater.publish.bodies import text_of, title_of
 from headwater.publish.calendar import next_time, read_schedule, read_zone
+from headwater.publish.desk import Desk
 from headwater.services.documents import Line, group_lines, make_line, write_html, write_markdown
 from headwater.services.filling import fill
 from headwater.services.models import Chat, ChatConfig, check_chat
@@ -98,15 +97,6 @@ class DigestConfig(ChatConfig):
         default=PROMPT,
         description="What it is asked; a template over `items`, `title`, `language` and `write`.",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What writing an issue needs from outside."""
-
-    fetcher: Fetcher | None
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    models: Ledger | None = None
 
 
 def read_digest(digest: Digest, now: float) -> Digest:
@@ -331,22 +321,6 @@ def messages_of(digest: Digest, issue: NewIssue | Issue, again: str = "") -> lis
         "items": issue.data.get("items", []),
     }
     return [NewDelivery(target, key, issue.title, issue.text, issue.html, data) for target in digest.targets]
-
-
-async def preview_issues(store: Store, desk: Desk, name: str, now: float) -> list[NewIssue]:
-    """The next issue as it would be made now. Nothing is stored, nothing is sent."""
-    digest = replace(await store.read(get_digest, name), due_at=now)
-    config = read_config(digest.config)
-    gathered, items = await store.read(
-        gather,
-        digest,
-        limit=config.max_items,
-        by_score=config.sort == "score",
-        longest_text=READ_CHARACTERS,
-    )
-    if not items:
-        return []
-    return await write_issues(desk, digest, config, items, gathered.count - len(items))
 
 
 async def remake_issue(store: Store, desk: Desk, issue_id: int, now: float) -> Issue:

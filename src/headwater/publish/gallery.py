@@ -1,6 +1,7 @@
 """The gallery: ready arrangements of pipelines, outlets, digests and targets, with one or two fields to fill in.
 
-Using one makes everything that it needs in one transaction, under names that begin with its own.
+Using one makes everything that it needs in one transaction, under its name, and runs a new pipeline for the newest
+items that are there, so that there is something to see at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,16 +10,19 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from headwater.errors import InputError
+from headwater.errors import InputError, Text
+from headwater.language import Language
 from headwater.pipeline.templates import read_template
 from headwater.publish.digests import read_digest
 from headwater.publish.targets import read_target
 from headwater.store.collecting.sources import add_source
 from headwater.store.pipelines.attaching import Scope, attach
+from headwater.store.pipelines.starting import start_runs
 from headwater.store.pipelines.templates import add_template
 from headwater.store.publishing.digests import Digest, add_digest
 from headwater.store.publishing.targets import add_target
-from headwater.store.reading.listing import refuse_unknown_folders
+from headwater.store.reading.cursors import When
+from headwater.store.reading.listing import newest_items, refuse_unknown_folders
 from headwater.store.reading.outlets import ORIGINAL, Outlet, add_outlet
 from headwater.store.reading.selection import Selection
 
@@ -41,6 +45,9 @@ class Made:
     digests: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    run_count: int = 0  # for items that are there
+    asks_model: bool = False
+    sends_mail: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +59,12 @@ class Entry:
     description: str
     fields: tuple[GalleryField, ...]
     make: Callable[["Maker"], None]
+    title: str | None = None  # of what it publishes or sends, if that is not its name
 
 
+NEWEST = 10  # items that are there for which a new pipeline runs
+BEST = 7.0
+ASKING = ("transcribe_content", "summarize_content", "translate_content", "score_content")
 FOLDER = GalleryField("folder", "The folder of the sources; empty: all sources", "")
 MAIL = GalleryField("email", "The e-mail address that it is sent to")
 HOOK = GalleryField("webhook", "The address of the webhook or chat that it is sent to")
@@ -62,8 +73,12 @@ HOOK = GalleryField("webhook", "The address of the webhook or chat that it is se
 class Maker:
     """Makes what an entry needs."""
 
-    def __init__(self, connection: Connection, name: str, values: Mapping[str, str], now: float) -> None:
+    def __init__(
+        self, connection: Connection, name: str, title: Text, values: Mapping[str, str], now: float
+    ) -> None:
         self.name = name
+        self.title = title
+        self.language: Language | None = None  # of titles
         self.values = values
         self.made = Made()
         self._connection = connection
@@ -84,24 +99,40 @@ class Maker:
             ("email", {"recipients": [mail]}) if mail else ("webhook", {"url": self.values["webhook"]})
         )
         added = add_target(self._connection, read_target(self.name, kind, config), self._now)
-        self.made = replace(self.made, targets=(*self.made.targets, added.name))
+        self.made = replace(self.made, targets=(*self.made.targets, added.name), sends_mail=bool(mail))
         return added.name
 
     def pipeline(
-        self, *steps: dict[str, Any], on_change: bool = False, scope: Scope | None = None, value: str = ""
+        self,
+        *steps: dict[str, Any],
+        on_change: bool = False,
+        scope: Scope | None = None,
+        value: str = "",
+        newest: int = 0,
     ) -> None:
-        """A template, attached to the folder or to everything, unless a scope is given."""
+        """A template, attached to the folder or to everything, unless a scope is given.
+
+        `newest`: it is run for so many of the items that are there.
+        """
         data = {"name": self.name, "steps": list(steps), "run_on_change": on_change}
         template = add_template(self._connection, read_template(data), self._now)
         if scope is None:
             scope, value = ("folder", self.folder) if self.folder else ("everything", "")
         attach(self._connection, template.id, scope, [value], self._now)
-        self.made = replace(self.made, templates=(*self.made.templates, template.name))
+        items = newest_items(self._connection, self.selection, limit=newest)[:newest] if newest else []
+        run_ids = start_runs(self._connection, template, [item.id for item in items], self._now)
+        made = (*self.made.templates, template.name)
+        self.made = replace(
+            self.made,
+            templates=made,
+            run_count=self.made.run_count + len(run_ids),
+            asks_model=any(each["step_type"] in ASKING for each in steps),
+        )
 
     def outlet(self, *content: str, selection: Selection | None = None, own_media: bool = False) -> None:
         outlet = Outlet(
             self.name,
-            self.values.get("title") or self.name,
+            self.title.render(self.language),
             self.selection if selection is None else selection,
             content=content or (ORIGINAL,),
             own_media=own_media,
@@ -109,10 +140,10 @@ class Maker:
         added = add_outlet(self._connection, outlet, self._now)
         self.made = replace(self.made, outlets=(*self.made.outlets, added.name))
 
-    def digest(self, schedule: str, zone: str, target: str, **config: Any) -> None:
-        wanted = Digest(
-            self.name, self.name, schedule, zone, self.selection, config=config, targets=(target,)
-        )
+    def digest(self, schedule: str, zone: str, target: str, selection: Selection, **config: Any) -> None:
+        when: When = "processed" if self.made.templates else "stored"
+        title = self.title.render(self.language)
+        wanted = Digest(self.name, title, schedule, zone, selection, when, config=config, targets=(target,))
         added = add_digest(self._connection, read_digest(wanted, self._now), self._now)
         self.made = replace(self.made, digests=(*self.made.digests, added.name))
 
@@ -129,18 +160,34 @@ def step(step_type: str, *, is_critical: bool = True, **config: Any) -> dict[str
 
 
 def _full_text(maker: Maker) -> None:
-    maker.pipeline(step("enrich_content"))
+    maker.pipeline(step("enrich_content"), newest=NEWEST)
     maker.outlet("full_text", ORIGINAL)
 
 
 def _translated(maker: Maker) -> None:
     language = maker.values["language"]
-    maker.pipeline(step("enrich_content", is_critical=False), step("translate_content", language=language))
+    maker.pipeline(
+        step("enrich_content", is_critical=False), step("translate_content", language=language), newest=NEWEST
+    )
     maker.outlet(f"translation:{language}")
 
 
 def _daily_digest(maker: Maker) -> None:
-    maker.digest(f"daily {maker.values['time']}", maker.values["zone"], maker.target())
+    language, interests = maker.values["language"].strip(), maker.values["interests"].strip()
+    steps, selection = [], maker.selection
+    config: dict[str, Any] = {}
+    if interests:
+        steps.append(step("score_content", interests=interests, min_score=BEST))
+        selection = replace(selection, min_score=BEST)
+        config["sort"] = "score"
+    if language:
+        steps.append(step("translate_content", language=language))
+        config["languages"] = [language]
+        maker.language = "zh" if language.lower().startswith("zh") else "en"
+    if steps:
+        maker.pipeline(*steps, newest=NEWEST)
+    schedule = f"daily {maker.values['time']}"
+    maker.digest(schedule, maker.values["zone"], maker.target(), selection, **config)
 
 
 def _podcast(maker: Maker) -> None:
@@ -148,13 +195,14 @@ def _podcast(maker: Maker) -> None:
         step("download_video"),
         step("transcribe_content", base_url="${OPENAI_BASE_URL}", api_key="${OPENAI_API_KEY}"),
         step("summarize_content"),
+        newest=1,
     )
     maker.outlet("summary")
 
 
 def _best(maker: Maker) -> None:
-    maker.pipeline(step("score_content", interests=maker.values["interests"]))
-    maker.outlet(ORIGINAL, selection=replace(maker.selection, min_score=7.0))
+    maker.pipeline(step("score_content", interests=maker.values["interests"]), newest=NEWEST)
+    maker.outlet(ORIGINAL, selection=replace(maker.selection, min_score=BEST))
 
 
 def _keywords(maker: Maker) -> None:
@@ -178,7 +226,9 @@ def _page_watch(maker: Maker) -> None:
 
 
 def _archive(maker: Maker) -> None:
-    maker.pipeline(step("enrich_content", is_critical=False), step("archive_media", is_critical=False))
+    maker.pipeline(
+        step("enrich_content", is_critical=False), step("archive_media", is_critical=False), newest=NEWEST
+    )
     maker.outlet("full_text", ORIGINAL, own_media=True)
 
 
@@ -200,14 +250,21 @@ GALLERY: tuple[Entry, ...] = (
     Entry(
         "daily-digest",
         "Daily digest by mail",
-        "Sends one e-mail a day with what is new.",
+        "Sends one e-mail a day with what is new; if you like in your language, and only what matters to you.",
         (
             MAIL,
             FOLDER,
+            GalleryField("language", "The language to translate into, as zh or en; empty: as it is", ""),
+            GalleryField(
+                "interests",
+                "What matters to you: items that a model scores 7 or more are in it; empty: all",
+                "",
+            ),
             GalleryField("time", "The time of day, as 07:30", "07:30"),
             GalleryField("zone", "The time zone, as Europe/Berlin", "UTC"),
         ),
         _daily_digest,
+        title="Daily digest",
     ),
     Entry(
         "podcast-summary",
@@ -261,9 +318,17 @@ def find_entry(key: str) -> Entry:
 
 
 def use_entry(
-    connection: Connection, key: str, values: Mapping[str, str], now: float, name: str | None = None
+    connection: Connection,
+    key: str,
+    values: Mapping[str, str],
+    now: float,
+    name: str | None = None,
+    language: Language | None = None,
 ) -> Made:
-    """Make all that an entry needs; InputError for a field that is missing, and nothing is made."""
+    """Make all that an entry needs; InputError for a field that is missing, and nothing is made.
+
+    `language`: of the titles that outlets and digests get.
+    """
     entry = find_entry(key)
     known = {field.key: field for field in entry.fields}
     for given in values:
@@ -278,6 +343,7 @@ def use_entry(
     filled = {field: value or "" for field, value in whole.items()}
     if filled.get("folder"):
         refuse_unknown_folders(connection, [filled["folder"]])
-    maker = Maker(connection, name or entry.key, filled, now)
+    maker = Maker(connection, name or entry.key, Text(entry.title or entry.name), filled, now)
+    maker.language = language
     entry.make(maker)
     return maker.made

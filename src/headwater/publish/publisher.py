@@ -16,7 +16,8 @@ from headwater.people.follower import Follower
 from headwater.pipeline.ledger import make_ledger
 from headwater.publish.alerts import Watcher
 from headwater.publish.courier import Courier, Postbag
-from headwater.publish.digests import Desk, DigestMaker
+from headwater.publish.desk import Desk
+from headwater.publish.digests import DigestMaker
 from headwater.publish.tidying import Tidier
 from headwater.services.asking import secrets_for_steps
 from headwater.services.targets import mail_defaults

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
@@ -60,6 +61,23 @@ def read_target(
 def show_config(target: Target) -> dict[str, Any]:
     """The config of a target, secrets starred out."""
     return dict(shown_config(target.config, TargetConfig))
+
+
+def tell_place(target: Target) -> str:
+    """Where a target sends to, in a few words and without a secret: mailboxes, the host of a webhook."""
+    config = TargetConfig.model_validate(target.config)
+    if target.kind == "email":
+        return ", ".join(config.recipients)
+    addresses = config.apprise_urls if target.kind == "apprise" else [config.url or ""]
+    return ", ".join(dict.fromkeys(map(_host_of, addresses)))
+
+
+def _host_of(address: str) -> str:
+    """Of a chat service, the service: its address is a secret from there on."""
+    if address.startswith("${"):
+        return address
+    parts = urlsplit(address)
+    return (parts.hostname or "") if parts.scheme in ("http", "https") else f"{parts.scheme}://"
 
 
 def shown_target(target: Target) -> Json:

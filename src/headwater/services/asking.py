@@ -20,6 +20,7 @@ from headwater.fetch.message import Auth, BearerAuth, Request, Response, public_
 from headwater.formats.html import collapse
 
 MODEL_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL")  # as OpenAI's own libraries read them
+TOLD_VARIABLES = ("OPENAI_MODEL",)  # no secret: an error names the model
 _PASSING_KINDS = frozenset(
     {
         *(FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT, FailureKind.BROKEN),

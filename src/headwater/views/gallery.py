@@ -50,6 +50,7 @@ class MadeView(BaseModel):
     digests: list[str]
     targets: list[str]
     sources: list[str]
+    run_count: int = Field(description="How many runs were started, for the newest items that are there.")
 
 
 _field_json: Shape[_Field] = Shape(GalleryFieldView)
@@ -70,4 +71,5 @@ _MADE: Json = {
     "digests": [],
     "targets": [],
     "sources": [],
+    "run_count": 10,
 }

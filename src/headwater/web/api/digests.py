@@ -1,7 +1,5 @@
 """`/api/digests…`, `/api/digest-issues…`: what is gathered on a schedule, and what was made of it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -10,18 +8,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from headwater.collectors.types import find_type
-from headwater.fetch.client import make_fetcher
-from headwater.pipeline.ledger import make_ledger
+from headwater.publish.desk import open_desk
 from headwater.publish.digests import (
-    Desk,
-    preview_issues,
     read_digest,
     remake_issue,
     send_issue,
     show_digest_config,
     shown_digest,
 )
-from headwater.services.asking import secrets_for_steps
+from headwater.publish.previews import digest_hints, preview_issues
 from headwater.store.core.bulk import storable
 from headwater.store.publishing.digests import (
     Digest,
@@ -42,7 +37,7 @@ from headwater.web.api.auth import needs
 from headwater.web.api.json import JsonObject
 from headwater.web.api.paging import Cursor, Limit, Next, decode_number, split_page
 from headwater.web.api.problems import problem_responses
-from headwater.web.context import Context, InContext
+from headwater.web.context import InContext
 
 router = APIRouter(tags=["digests"])
 
@@ -143,7 +138,11 @@ class PreviewedIssue(BaseModel):
 
 
 class PreviewedIssues(BaseModel):
-    issues: list[PreviewedIssue] = Field(description="One for each language; none: there is nothing new.")
+    issues: list[PreviewedIssue] = Field(description="One for each language; none: no item matches.")
+    is_sample: bool = Field(
+        description="Whether there is nothing new, so that it is about the newest items that match."
+    )
+    hints: list[str] = Field(description="What the digest needs and no pipeline makes.")
 
 
 class Sending(BaseModel):
@@ -250,10 +249,17 @@ async def make(context: InContext, name: DigestName) -> Json:
 )
 async def preview(context: InContext, name: DigestName) -> Json:
     """The next issue as it would be made now. Nothing is stored, nothing is sent."""
-    async with _desk(context) as desk:
+    async with open_desk(context.store, context.settings, context.clock) as desk:
         made = await preview_issues(context.store, desk, name, context.clock())
+    hints = await context.store.read(
+        lambda connection: digest_hints(connection, get_digest(connection, name))
+    )
     return {
-        "issues": [{field: getattr(issue, field) for field in PreviewedIssue.model_fields} for issue in made]
+        "issues": [
+            {field: getattr(issue, field) for field in PreviewedIssue.model_fields} for issue in made.issues
+        ],
+        "is_sample": made.is_sample,
+        "hints": [hint.render("en") for hint in hints],
     }
 
 
@@ -299,7 +305,7 @@ async def one_issue(context: InContext, issue_id: IssueId) -> Json:
 )
 async def remake(context: InContext, issue_id: IssueId) -> Json:
     """Make an issue again from the same items. It is not sent."""
-    async with _desk(context) as desk:
+    async with open_desk(context.store, context.settings, context.clock) as desk:
         return issue_json(await remake_issue(context.store, desk, issue_id, context.clock()))
 
 
@@ -313,14 +319,6 @@ async def remake(context: InContext, issue_id: IssueId) -> Json:
 async def send(context: InContext, issue_id: IssueId, wanted: Sending) -> None:
     """Put an issue into the outbox again."""
     await context.store.write(send_issue, issue_id, context.clock(), wanted.targets)
-
-
-@asynccontextmanager
-async def _desk(context: Context) -> AsyncIterator[Desk]:
-    settings = context.settings
-    async with make_fetcher(settings) as fetcher:
-        secrets = secrets_for_steps(settings.secrets)
-        yield Desk(fetcher, secrets, make_ledger(context.store, settings, context.clock))
 
 
 def _change(connection: Connection, name: str, changes: DigestChanges, now: float) -> Digest:

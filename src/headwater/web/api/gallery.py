@@ -2,9 +2,10 @@
 
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from headwater.language import preferred_language
 from headwater.publish.gallery import GALLERY, use_entry
 from headwater.store.core.bulk import storable
 from headwater.views.gallery import GalleryEntryView, MadeView, entry_json, made_json
@@ -55,8 +56,10 @@ async def list_() -> Json:
     responses=problem_responses(400, 404, 409),
     summary="Use an entry",
 )
-async def use(context: InContext, key: Key, wanted: Use) -> Json:
+async def use(request: Request, context: InContext, key: Key, wanted: Use) -> Json:
     """Make what an entry needs: pipelines, outlets, digests, targets. All of it, or nothing."""
     values = {field: storable(value) or "" for field, value in wanted.values.items()}
-    made = await context.store.write(use_entry, key, values, context.clock(), wanted.name)
-    return {name: list(names) for name, names in made_json(made).items()}
+    language = preferred_language(request.headers.get("accept-language", ""))
+    return made_json(
+        await context.store.write(use_entry, key, values, context.clock(), wanted.name, language)
+    )

@@ -5,7 +5,7 @@ from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import Connection
 
 from headwater.errors import InputError
-from headwater.publish.alerts import KINDS, changed_rules, tell_problem
+from headwater.publish.alerts import KIND_NAMES, KINDS, changed_rules, tell_problem
 from headwater.store.publishing.alerts import (
     Alert,
     AlertRules,
@@ -60,7 +60,7 @@ async def _show(page: Page, problem: str | None = None, status: int = 200) -> HT
         alerts=[(each, tell_problem(each, page.language)) for each in reversed(holding)],
         over=[(each, tell_problem(each, page.language)) for each in over],
         rules=await store.read(get_rules),
-        kinds=tuple(KINDS),
+        kinds=[(kind, page.t(name)) for kind, name in KIND_NAMES.items()],
         targets=await store.read(list_targets),
         problem=problem,
     )

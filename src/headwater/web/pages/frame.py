@@ -74,6 +74,9 @@ PLACES = (
 )
 
 
+# Pages that belong to another's place.
+PARTS = {"/targets": "/digests", "/digest-issues": "/digests"}
+
 READER_HOME = "/account"
 READER_PLACES: tuple[tuple[str, str, str], ...] = ()  # what it shows people who are not admins
 
@@ -208,6 +211,7 @@ class Page:
     def is_at(self, place: str) -> bool:
         """Whether this page belongs to a place of the navigation."""
         path = self.request.url.path
+        path = PARTS.get("/" + path.split("/")[1], path)
         if path == "/sources/add" or place in ("/", "/sources/add"):
             return path == place
         return path == place or path.startswith(place + "/")

@@ -7,9 +7,10 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import UploadFile
 
-from headwater.errors import InputError
+from headwater.errors import ConflictError, InputError
 from headwater.pipeline.templates import shown_steps
-from headwater.publish.gallery import find_entry, use_entry
+from headwater.publish.gallery import Made, find_entry, use_entry
+from headwater.publish.missing import missing_services
 from headwater.store.pipelines.templates import get_template
 from headwater.web.pages.frame import InAction, InPage
 from headwater.web.pages.pipelines import as_text, as_written, show_editor, show_pipelines
@@ -24,16 +25,27 @@ async def set_up(action: InAction, key: str) -> Response:
     """Make all that an entry of the gallery needs."""
     page = action.page
     page.require("admin")
-    values = {field.key: action.text(field.key) for field in find_entry(key).fields if action.text(field.key)}
+    entry = find_entry(key)
+    values = {field.key: action.text(field.key) for field in entry.fields}
+    name = action.text("name") or None
     try:
         made = await page.context.store.write(
-            use_entry, key, values, page.context.clock(), action.text("name") or None
+            use_entry, key, values, page.context.clock(), name, page.language
         )
-    except InputError as error:
-        return await show_pipelines(page, problem=error.render(page.language), opened=key, status=400)
-    names = dict.fromkeys((*made.templates, *made.outlets, *made.digests, *made.targets, *made.sources))
-    told = page.t("set up: {names}", names=", ".join(names))
-    return action.back("/pipelines" if made.templates else "/digests", told)
+    except (InputError, ConflictError) as error:
+        return await show_pipelines(
+            page, problem=error.render(page.language), opened=key, written=values, status=400
+        )
+    hints = [hint.render(page.language) for hint in missing_services(page.context.settings, made)]
+    told = page.t("{entry} is ready", entry=page.t(entry.name))
+    return action.back(_place(made), "; ".join([told, *hints]), bad=bool(hints))
+
+
+def _place(made: Made) -> str:
+    """Where there is the most to see of what was made."""
+    if made.digests:
+        return f"/digests/{made.digests[0]}"
+    return "/outlets" if made.outlets else "/pipelines"
 
 
 @router.get("/pipelines/{template_id}/export")

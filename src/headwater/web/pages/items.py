@@ -14,7 +14,7 @@ from headwater.formats.compare import COMPARED_CHARACTERS, compare
 from headwater.formats.feeds.extras.clean import clean_extras
 from headwater.markup import visible_text
 from headwater.model import Json, ListedItem, StoredItem
-from headwater.publish.bodies import html_of, text_of_item
+from headwater.publish.bodies import text_of_item
 from headwater.publish.media import MediaAddresses, use_own_media
 from headwater.store.pipelines.starting import RunQuery, list_runs
 from headwater.store.pipelines.templates import list_templates
@@ -29,6 +29,7 @@ from headwater.views.items import item_json
 from headwater.web.api.paging import Cursor, decode_cursor, split_page
 from headwater.web.dates import tell_date, tell_weekday
 from headwater.web.pages.frame import InPage, Number, Page
+from headwater.web.pages.results import shown_results
 
 router = APIRouter()
 
@@ -38,7 +39,6 @@ EXCERPT_CHARACTERS = 180
 LISTED_RUNS = 20
 INDEXED_AT_ONCE = 100  # new items that a search waits for; the rest is indexed beside it
 COMPARED_VERSIONS = 10
-HIDDEN_KINDS = ("fingerprint", "media")  # for programs
 SHOWN_PARTS = 100  # categories, files
 # A reader wants the pictures of what they read; everything else stays as strict as everywhere.
 READER_POLICY = (
@@ -127,7 +127,7 @@ async def _item_values(page: Page, item_id: int) -> dict[str, Any]:
         "categories": item.categories[:SHOWN_PARTS],
         "said": _said(item.extras or {}),
         "fields": [field for field in _short_fields(item).items() if field[1] not in (None, [], {})],
-        "results": await showing.run(_shown_results, item, own),
+        "results": await showing.run(shown_results, item, own),
         "runs": await store.read(list_runs, RunQuery(item_id=item_id), limit=LISTED_RUNS),
         "templates": await store.read(list_templates),
         "versions": await showing.run(_changes, earlier, item),
@@ -181,21 +181,6 @@ def readable(item: StoredItem, own: dict[str, str] | None = None) -> tuple[Marku
     """
     body, cut = text_of_item(item)
     return Markup(use_own_media(body, own or {})), cut  # noqa: S704 - just sanitised
-
-
-def _shown_results(item: StoredItem, own: dict[str, str]) -> list[dict[str, Any]]:
-    """What pipelines made of an item, each as it may be shown: bodies sanitised, what has none as JSON."""
-    return [
-        {
-            "key": key,
-            "body": Markup(use_own_media(html_of(each.result), own)),  # noqa: S704 - sanitised or escaped
-            "made_at": each.made_at,
-            "run_id": each.run_id,
-            "of_older_version": each.item_version < item.version,
-        }
-        for key, each in item.results.items()
-        if each.result.kind not in HIDDEN_KINDS
-    ]
 
 
 def _changes(earlier: list[ItemVersion], item: StoredItem) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Pipelines: templates made from an example, edited with their mistakes named, attached to sources."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -55,8 +56,15 @@ async def pipelines_page(page: InPage, source: Number = "") -> HTMLResponse:
 
 
 async def show_pipelines(
-    page: Page, *, source: str = "", problem: str | None = None, opened: str = "", status: int = 200
+    page: Page,
+    *,
+    source: str = "",
+    problem: str | None = None,
+    opened: str = "",
+    written: Mapping[str, str] | None = None,
+    status: int = 200,
 ) -> HTMLResponse:
+    """`opened`: the entry of the gallery whose form was sent back, with what was `written` in it."""
     store = page.context.store
     return await page.show(
         "pipelines.html",
@@ -68,6 +76,7 @@ async def show_pipelines(
         examples=EXAMPLES,
         gallery=GALLERY,
         opened=opened,
+        written=written or {},
         problem=problem,
     )
 

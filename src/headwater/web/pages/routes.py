@@ -28,6 +28,7 @@ from headwater.web.pages import (
     signin,
     sources,
     statistics,
+    targets,
     trying,
     users,
     watching,
@@ -57,7 +58,7 @@ def add_pages(app: FastAPI, context: Context) -> None:
     # What has a word in the place of a number comes before it.
     for module in (adding, gallery, live, reference, trying, watching):
         pages.include_router(module.router)
-    for module in (sources, items, pipelines, runs, outlets, digests, alerts, settings, statistics):
+    for module in (sources, items, pipelines, runs, outlets, digests, alerts, targets, settings, statistics):
         pages.include_router(module.router)
     for module in (signin, provider, account, users, rules):
         pages.include_router(module.router)
