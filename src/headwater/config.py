@@ -69,6 +69,9 @@ class Settings:
     smtp_user: str | None
     smtp_password: str | None = field(repr=False)
     mail_sender: str | None
+    mail_listen: str | None
+    mail_domain: str | None
+    mail_max_megabytes: int
     contact_url: str | None
     public_url: str | None
     trusted_proxies: tuple[str, ...]

@@ -366,6 +366,27 @@ SETTINGS: tuple[Setting, ...] = (
         "The sender of e-mails that name none of their own.",
     ),
     Setting(
+        "mail_listen",
+        ("HEADWATER_MAIL_LISTEN",),
+        None,
+        *_text(r"(lmtp|smtp)://[^\s/?#]+", "lmtp://127.0.0.1:2424 or smtp://127.0.0.1:2525"),
+        "Where `headwater serve` takes in letters for newsletter sources, from a mail server. Unset: nowhere.",
+    ),
+    Setting(
+        "mail_domain",
+        ("HEADWATER_MAIL_DOMAIN",),
+        None,
+        *_text(r"[A-Za-z0-9.-]{1,253}", "a domain, like news.example.org"),
+        "The domain of the addresses of newsletter sources. Once it is set, letters to other domains are refused.",
+    ),
+    Setting(
+        "mail_max_megabytes",
+        ("HEADWATER_MAIL_MAX_MEGABYTES",),
+        30,
+        *_whole(1, 200),
+        "The largest letter that is taken in, in megabytes. Attachments are not kept.",
+    ),
+    Setting(
         "contact_url",
         ("HEADWATER_CONTACT_URL",),
         None,

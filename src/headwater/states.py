@@ -121,9 +121,15 @@ def needs_attention(source: Failed) -> bool:
     return is_refused or source.status == "needs_attention"
 
 
+NO_VISIT_AT: Final = 4_102_444_800.0  # the year 2100: where items are handed over, no visit is ever due
+
+
 def next_visit_at(source: Planned) -> float | None:
-    """When the next visit is planned; None when none is: it is paused, gone or removed, or has no plan yet."""
-    return source.next_fetch_at if is_visited(source) else None
+    """When the next visit is planned; None when none is: it is paused, gone or removed, or has no plan yet, or its
+    items are handed over.
+    """
+    at = source.next_fetch_at
+    return at if is_visited(source) and (at is None or at < NO_VISIT_AT) else None
 
 
 def is_visited(source: Stateful) -> bool:

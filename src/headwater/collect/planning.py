@@ -289,7 +289,9 @@ _KEPT_REASONS = ("failures", "failure", "needs_attention", "our_outage", "skippe
 def _is_planned_freely(reason: Json) -> bool:
     """Whether a plan is a policy's: not a back-off, nor a hub's, nor put off for a busy host."""
     return (
-        reason.get("decided_by") not in ("backoff", "paused", "error", "pushed") and "postponed" not in reason
+        reason.get("decided_by") not in ("backoff", "paused", "error", "pushed")
+        and "postponed" not in reason
+        and "delivered" not in reason
     )
 
 

@@ -12,23 +12,19 @@ import asyncio
 import hashlib
 import hmac
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from sqlalchemy import Connection
 
-from headwater.collect.bounding import bound_result
-from headwater.collect.decide import Candidate, candidates, is_outdated
+from headwater.collect.delivery import PATIENCE_SECONDS, Delivered, prepare_delivery, store_delivery
 from headwater.collect.planning import Planner
-from headwater.collect.recall import recall
-from headwater.collect.visit import successful_settlement
 from headwater.collectors.base import FetchResult
 from headwater.collectors.feed import parse_feed, read_items
 from headwater.errors import FetchError, ParseError, StoreError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Request
-from headwater.model import Source
 from headwater.store.collecting.push import (
     Subscription,
     change_subscription,
@@ -41,11 +37,8 @@ from headwater.store.collecting.push import (
     lock_subscription,
     suspend_subscriptions,
 )
-from headwater.store.collecting.queue import Settlement, claim_sources, settle_batch
 from headwater.store.collecting.sources import request_refresh
 from headwater.store.core.database import Store
-from headwater.store.reading.items import Known, earlier_contents, recent_times
-from headwater.store.reading.search import words_of_item
 from headwater.threads import read_aside
 
 log = logging.getLogger(__name__)
@@ -60,7 +53,6 @@ RENEW_AFTER = 0.75  # of the lease
 FIRST_WAIT_SECONDS = 600.0  # for the hub's confirmation, doubled each time it does not come
 LONGEST_WAIT_SECONDS = 86_400.0
 REFUSED_SECONDS = 7 * 86_400.0  # until a hub that has refused is asked again
-PATIENCE_SECONDS = 2.0  # for a visit under way to end, before a push is left to the next one
 ALGORITHMS = {
     "sha1": hashlib.sha1,
     "sha256": hashlib.sha256,
@@ -251,9 +243,10 @@ async def take_push(delivery: Delivery, store: Store, planner: Planner, clock: C
         requests=0,
         bytes_received=len(delivery.body),
     )
-    result, found, words = await read_aside(len(delivery.body), _prepare, result, clock())
+    size = len(delivery.body)
+    delivered = await read_aside(size, prepare_delivery, result, MOST_PUSHED_ITEMS, clock())
     waited = 0.0
-    while not await store.write(_store_push, delivery.token, result, found, words, planner, clock()):
+    while not await store.write(_store_push, delivery.token, delivered, planner, clock()):
         if waited >= PATIENCE_SECONDS:
             await store.write(_leave_to_visit, subscription.source_id, clock())
             break
@@ -262,102 +255,22 @@ async def take_push(delivery: Delivery, store: Store, planner: Planner, clock: C
     return True
 
 
-def _prepare(
-    result: FetchResult, now: float
-) -> tuple[FetchResult, list[Candidate], dict[bytes, tuple[str, ...]]]:
-    """What is taken of a push, with the keys of its items and the words they are found by."""
-    result, _ = bound_result(result, MOST_PUSHED_ITEMS)
-    found = candidates(result.items, now)
-    return result, found, {each.id_key: tuple(words_of_item(each.item)) for each in found}
-
-
 def _leave_to_visit(connection: Connection, source_id: int, now: float) -> None:
     count_push(connection, source_id, now)
     request_refresh(connection, [source_id], now)
 
 
 def _store_push(
-    connection: Connection,
-    token: str,
-    result: FetchResult,
-    found: list[Candidate],
-    words: Mapping[bytes, tuple[str, ...]],
-    planner: Planner,
-    now: float,
+    connection: Connection, token: str, delivered: Delivered, planner: Planner, now: float
 ) -> bool:
-    """Claim and settle in one transaction; False while a visit holds the claim."""
+    """False while a visit holds the claim."""
     subscription = find_subscription(connection, token)
     if subscription is None:
         return True  # given up meanwhile
-    claimed = claim_sources(connection, [subscription.source_id], now=now, lease_until=now + 60.0)
-    if not claimed:
+    left_out = store_delivery(connection, subscription.source_id, delivered, planner, now)
+    if left_out is None:
         return False
-    source = claimed[0]
-    known = recall(connection, {source.id: found})[source.id]
-    current = _without_outdated(connection, source.id, found, known)
-    settlement = _pushed_settlement(connection, source, result, current, known, planner, now)
-    changes = tuple(replace(change, words=words.get(change.id_key)) for change in settlement.changes)
-    settle_batch(connection, [replace(settlement, changes=changes)])
-    count_push(connection, source.id, now)
-    if len(current) < len(found):
-        request_refresh(connection, [source.id], now)
+    count_push(connection, subscription.source_id, now)
+    if left_out:
+        request_refresh(connection, [subscription.source_id], now)
     return True
-
-
-def _without_outdated(
-    connection: Connection, source_id: int, found: list[Candidate], known: Mapping[bytes, Known]
-) -> list[Candidate]:
-    """A late or repeated delivery must not undo what came after it; a visit sees what holds."""
-    memories = {each.id_key: known[each.id_key] for each in found if each.id_key in known}
-    keys = [
-        memories[each.id_key].item_key
-        for each in found
-        if each.id_key in memories and memories[each.id_key].content_hash != each.content_hash
-    ]
-    earlier = earlier_contents(connection, source_id, keys)
-    return [
-        each
-        for each in found
-        if (memory := memories.get(each.id_key)) is None
-        or not is_outdated(each, memory, earlier.get(memory.item_key, ()))
-    ]
-
-
-def _pushed_settlement(
-    connection: Connection,
-    source: Source,
-    result: FetchResult,
-    found: list[Candidate],
-    known: dict[bytes, Known],
-    planner: Planner,
-    now: float,
-) -> Settlement:
-    """What is written for a push: items and what policies learn from them. All that is known of the source's own
-    address (validators, plan, failures) stays as it is, because no visit was made.
-    """
-    settlement = successful_settlement(
-        source,
-        replace(result, validators=source.validators),
-        found,
-        known,
-        planner,
-        now,
-        now,
-        recent_times(connection, source.id, planner.history_wanted(source, news=bool(found))),
-        whole=False,
-    )
-    kept = (
-        *(
-            "next_fetch_at",
-            "plan_reason",
-            "planned_from",
-            "status",
-            "is_active",
-            "last_fetched_at",
-            "fetch_count",
-            "moved_to",
-        ),
-        *("moved_count", "consecutive_failures", "last_error", "last_error_kind"),
-    )
-    after = replace(settlement.after, **{name: getattr(source, name) for name in kept})
-    return replace(settlement, after=after, pushed=True)

@@ -37,6 +37,7 @@ from headwater.collectors.types import collector_of, config_model_of
 from headwater.errors import FailureKind, FetchError, HeadwaterError, StoreError, Text, VisitError
 from headwater.fetch.usage import Usage, count_usage
 from headwater.model import NO_HINTS, NO_METADATA, Observation, Source, SourceMetadata, Visit, changed_source
+from headwater.states import NO_VISIT_AT
 from headwater.store.collecting.memory import read_memory
 from headwater.store.collecting.push import read_subscription
 from headwater.store.collecting.queue import Settlement
@@ -70,6 +71,8 @@ async def visit(source: Source, context: VisitContext) -> Settlement:
         config = read_config(collector.config_model, source.config, source.type)
         if (reason := collector.why_skipped(config)) is not None:
             return _skipped(source, context, started_at, reason)
+        if collector.is_delivered:
+            return _awaiting_delivery(source, context, started_at)
         async with asyncio.timeout(context.timeout_seconds):
             result = await collector.collect(await _fetch_request(source, collector, config, context))
         reject_empty_result(source, config, result)
@@ -274,6 +277,14 @@ def _postponed(source: Source, error: VisitError, context: VisitContext, started
     return Settlement(
         source, after, Visit(source.id, started_at, context.clock(), "skipped", error_message=message)
     )
+
+
+def _awaiting_delivery(source: Source, context: VisitContext, started_at: float) -> Settlement:
+    """Nothing to do, now or later: its items are handed over."""
+    after = context.planner.after_success(source, Observation(at=started_at, outcome="skipped"))
+    plan = {"delivered": True}
+    after = replace(after, next_fetch_at=NO_VISIT_AT, plan_reason=plan, last_fetched_at=started_at)
+    return Settlement(source, after, Visit(source.id, started_at, started_at, "skipped"))
 
 
 def _skipped(

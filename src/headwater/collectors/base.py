@@ -249,6 +249,8 @@ def reject_empty_result(source: Source, config: SourceConfig, result: FetchResul
 class Collector(ABC):
     config_model: ClassVar[type[SourceConfig]] = SourceConfig
     remembers: ClassVar[bool] = False  # whether its results carry a memory for the next visit
+    schemes: ClassVar[tuple[str, ...]] = ("http", "https")  # of its sources' addresses
+    is_delivered: ClassVar[bool] = False  # whether items are handed over, so that no visit is planned
     # For types that other packages bring; those of Headwater's own stand in `collectors.types`.
     alias: ClassVar[str | None] = None
     interval_minutes: ClassVar[float] = 240.0

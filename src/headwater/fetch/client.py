@@ -92,12 +92,12 @@ class Fetcher:
         self._max_bytes = max_bytes
         self._max_redirects = max_redirects
         self._proxy = read_proxy(proxy, is_ours=True) if proxy else None
-        self._ca_file = ca_file
+        self.ca_file = ca_file
         self._resolver = GuardedResolver(self.guard, resolve)
         self._transport: Transport | None = None
 
     async def __aenter__(self) -> Self:
-        self._transport = Transport(self._ca_file)
+        self._transport = Transport(self.ca_file)
         return self
 
     async def __aexit__(
@@ -176,6 +176,10 @@ class Fetcher:
             return exchange.changed(await self._send(request, exchange, proxy))
         finally:
             self._slots.give()
+
+    async def resolve(self, host: str, port: int) -> tuple[str, ...]:
+        """The addresses at which `host` may be reached, for protocols beside HTTP; RefusedError or OSError if none."""
+        return await self._resolver.resolve(host, port)
 
     def secure_url(self, url: str) -> str:
         """Where to send a secret that is meant for `url`: over https, unless the operator has named its host."""

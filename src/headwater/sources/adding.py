@@ -80,7 +80,7 @@ def read_new_source(
         url, config = collector.locate(url, config or {})
     if url is None:
         raise InputError("a source of type {type} needs an address", type=source_type.name)
-    url, credentials = split_credentials(read_url(url))
+    url, credentials = read_address(url, collector)
     config = {**credentials, **(config or {})}
     checked = read_config(config_model_of(source_type.name), config, source_type.name)
     # As read, not as written: the planner takes numbers for numbers.
@@ -140,7 +140,9 @@ async def _add_and_visit(wanted: NewSource, context: VisitContext) -> Source:
 async def try_address(wanted: NewSource, context: VisitContext) -> FetchResult | None:
     """What a source would yield; None when no collector visits its type. VisitError when it cannot be visited."""
     collector = collector_of(wanted.type.name)
-    if collector is None or collector.why_skipped(read_wanted_config(wanted, collector)) is not None:
+    if collector is None or collector.is_delivered:
+        return None
+    if collector.why_skipped(read_wanted_config(wanted, collector)) is not None:
         return None
     return await first_visit(wanted, collector, context.fetcher, context.secrets, context.timeout_seconds)
 
@@ -268,6 +270,15 @@ def read_url(text: str) -> str:
             limit=MAX_URL_BYTES,
         )
     return text
+
+
+def read_address(url: str, collector: Collector | None) -> tuple[str, dict[str, str]]:
+    """A source's address as it is stored, and the credentials that stood in it, as keys of a config."""
+    if collector is None or "https" in collector.schemes:
+        return split_credentials(read_url(url))
+    if len(url.encode()) > MAX_URL_BYTES or _NEVER_IN_A_URL.search(url):
+        raise InputError("{url} is not an address of this type", url=without_userinfo(url)[:80])
+    return url, {}
 
 
 def split_credentials(url: str) -> tuple[str, dict[str, str]]:

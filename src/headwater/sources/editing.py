@@ -13,15 +13,14 @@ from headwater.collect.context import VisitContext
 from headwater.collect.planning import Planner, read_policy
 from headwater.collect.replanning import replan_sources
 from headwater.collectors.base import read_config, shown_config
-from headwater.collectors.types import config_model_of
+from headwater.collectors.types import collector_of, config_model_of
 from headwater.errors import ConflictError, FailureKind, InputError, NotFoundError, VisitError
 from headwater.model import Source, url_key
 from headwater.sources.adding import (
     NewSource,
     first_feed_of,
+    read_address,
     read_new_source,
-    read_url,
-    split_credentials,
     try_address,
 )
 from headwater.store.collecting.addresses import SourceKey, source_keys, taken_addresses
@@ -100,7 +99,7 @@ async def _working_address(source: Source, wanted: NewSource, context: VisitCont
 
 def _elsewhere(source: Source, edit: Edit) -> NewSource:
     """The source as an edit wants it, at another address."""
-    url, credentials = split_credentials(read_url(edit.url or ""))
+    url, credentials = read_address(edit.url or "", collector_of(source.type))
     config = source.config if edit.config is None else _with_secrets(edit.config, source)
     return read_new_source(url, source.type, {**config, **credentials}, source.name, source.folder)
 

@@ -5,13 +5,16 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import uvicorn
 from fastapi import FastAPI
 
 from headwater.config import Settings
 from headwater.errors import InputError, StoreError
+from headwater.fetch.client import make_fetcher
+from headwater.letters.receiver import Receiver
+from headwater.letters.waiting import MailWatcher
 from headwater.store.core.clock import MEASURE_EVERY_SECONDS, DatabaseClock
 from headwater.store.core.database import Store
 from headwater.store.people.sessions import can_anyone_sign_in, end_sessions_of_other_passwords, make_link
@@ -123,6 +126,21 @@ async def _keep_time(store: Store, clock: DatabaseClock) -> None:
             await store.read(clock.measure)
 
 
+@contextlib.asynccontextmanager
+async def _taking_letters(store: Store, settings: Settings, clock: DatabaseClock) -> AsyncIterator[None]:
+    """Take in letters where the settings say, and let mailboxes tell of new ones."""
+    async with contextlib.AsyncExitStack() as stack:
+        if settings.mail_listen is not None:
+            await stack.enter_async_context(Receiver(store, settings, settings.mail_listen, clock))
+        fetcher = await stack.enter_async_context(make_fetcher(settings))
+        watching = asyncio.create_task(MailWatcher(store, settings, fetcher, clock).run())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.wait((watching,))
+
+
 async def serve(
     store: Store,
     settings: Settings,
@@ -148,23 +166,24 @@ async def serve(
         with stopping_on_signals(stop):
             clock = DatabaseClock(store)
             await store.read(clock.measure)
-            app = create_app(store, settings, clock=clock, is_collecting=lambda: collecting.is_alive)
-            await _end_old_sessions(store, app)
-            serving = asyncio.create_task(serve_app(app, listener, stopped))
-            running = asyncio.create_task(collecting.run())
-            helpers = (
-                asyncio.create_task(Indexer(store, clock).run()),
-                *(() if store.is_sqlite else (asyncio.create_task(_keep_time(store, clock)),)),
-            )
-            on_ready(address_of(listener))
-            if on_sign_in_link is not None:
-                await _tell_way_in(store, settings, listener.getsockname()[1], on_sign_in_link)
-            await asyncio.wait((serving, running), return_when=asyncio.FIRST_COMPLETED)
-            stop()
-            for helper in helpers:
-                helper.cancel()
-            # All end before an error of one is raised: visits under way are settled or given back.
-            await asyncio.wait((serving, running, *helpers))
-            finished = running.result()
-            serving.result()
+            async with _taking_letters(store, settings, clock):
+                app = create_app(store, settings, clock=clock, is_collecting=lambda: collecting.is_alive)
+                await _end_old_sessions(store, app)
+                serving = asyncio.create_task(serve_app(app, listener, stopped))
+                running = asyncio.create_task(collecting.run())
+                helpers = (
+                    asyncio.create_task(Indexer(store, clock).run()),
+                    *(() if store.is_sqlite else (asyncio.create_task(_keep_time(store, clock)),)),
+                )
+                on_ready(address_of(listener))
+                if on_sign_in_link is not None:
+                    await _tell_way_in(store, settings, listener.getsockname()[1], on_sign_in_link)
+                await asyncio.wait((serving, running), return_when=asyncio.FIRST_COMPLETED)
+                stop()
+                for helper in helpers:
+                    helper.cancel()
+                # All end before an error of one is raised: visits under way are settled or given back.
+                await asyncio.wait((serving, running, *helpers))
+                finished = running.result()
+                serving.result()
         return finished

@@ -248,6 +248,13 @@ def next_enabled_ids(connection: Connection, after: int, limit: int) -> list[int
     return list(connection.execute(query.order_by(column.id).limit(limit)).scalars())
 
 
+def enabled_of_type(connection: Connection, type: str, limit: int) -> list[Source]:
+    """The first sources of a type that are not paused, by number."""
+    column = sources.c
+    query = select(sources).where(column.type == type, column.schedule_enabled, ~column.is_deleted)
+    return list(map(source_from_row, connection.execute(query.order_by(column.id).limit(limit))))
+
+
 def set_schedule_enabled(connection: Connection, source_id: int, enabled: bool, now: float) -> Source:
     """Pause or resume. A resumed source is due when its plan says, at once if that has passed."""
     return change_source(connection, source_id, now, schedule_enabled=enabled)
