@@ -100,7 +100,7 @@ class Dovecot:
             if folder != "INBOX":
                 client.create(folder)
             for each in letters:
-                status, said = client.append(folder, "", None, each)  # type: ignore[arg-type]
+                status, said = client.append(folder, "", None, each)
                 assert status == "OK", said
 
     def flags(self, user: str | None = None, folder: str = "INBOX") -> list[bytes]:
@@ -135,7 +135,7 @@ def _running(directory: Path, certificate: Path | None) -> Iterator[Dovecot]:
     for name in ("run", "state", "mail", "home"):
         (directory / name).mkdir()
     is_root = os.getuid() == 0
-    owner = pwd.getpwnam("nobody") if is_root else pwd.getpwuid(os.getuid())
+    owner = pwd.getpwuid(65_534) if is_root else pwd.getpwuid(os.getuid())
     for name in ("mail", "home"):
         os.chown(directory / name, owner.pw_uid, owner.pw_gid)
     names = f"ssl_cert = <{certificate}\nssl_key = <{certificate}" if certificate else ""

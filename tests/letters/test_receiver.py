@@ -112,7 +112,7 @@ def test_letter_to_two_sources_reaches_both(store: Store) -> None:
         assert len(post.items(one)) == len(post.items(two)) == 1
 
 
-@pytest.mark.parametrize("address", ["nobody@news.example", "garden@elsewhere.example", "garden"])
+@pytest.mark.parametrize("address", ["unknown@news.example", "garden@elsewhere.example", "garden"])
 def test_unknown_address_is_refused(store: Store, address: str) -> None:
     inbox(store)
     with receiving(store) as post, pytest.raises(smtplib.SMTPRecipientsRefused) as caught:

@@ -60,6 +60,7 @@ def add(
     json: Json = False,
 ) -> None:
     from headwater.collect.context import read_visit_context
+    from headwater.collectors.inbox import mail_address
     from headwater.fetch.client import make_fetcher
     from headwater.sources.adding import add_and_visit, add_unvisited, read_new_source
     from headwater.store.core.clock import database_time
@@ -92,7 +93,12 @@ def add(
             return
     if makes_folder:
         say(t("made the folder {name}").format(name=added.folder))
-    if added.last_fetched_at is None:
+    if (address := mail_address(added.url, session.settings.mail_domain)) is not None:
+        say(t("added source {id}: {name}").format(id=added.id, name=added.name))
+        say(t("Letters to {address} become its items.").format(address=address))
+        if session.settings.mail_listen is None:
+            say(t("Set HEADWATER_MAIL_LISTEN, so that `headwater serve` takes letters in."))
+    elif added.last_fetched_at is None:
         say(t("added source {id}: {name}; the collector visits it next").format(id=added.id, name=added.name))
     else:
         say(
@@ -222,6 +228,24 @@ def list_(
             if is_all
             else t("No sources match."),
         )
+
+
+@app.command(help=t("Unsubscribe from the newsletter that a source's newest letter came from."))
+def unsubscribe(context: typer.Context, source_name: OneSource) -> None:
+    from headwater.fetch.client import make_fetcher
+    from headwater.letters.unsubscribing import newest_letter
+    from headwater.letters.unsubscribing import unsubscribe as ask_sender
+    from headwater.store.collecting.sources import find_source
+
+    session: Session = context.obj
+    with session.open_store() as store, store.reading() as connection:
+        item = newest_letter(connection, find_source(connection, source_name).id)
+
+    async def ask() -> str:
+        async with make_fetcher(session.settings) as fetcher:
+            return await ask_sender(item, fetcher)
+
+    say(t("asked {host} to send no more letters; the source stays").format(host=run(ask())))
 
 
 @app.command(help=t("Show one source with everything known of it."))

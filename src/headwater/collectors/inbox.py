@@ -52,6 +52,11 @@ class InboxCollector(Collector):
         return FetchResult(unchanged=True, requests=0)
 
 
-def local_part(url: str) -> str:
-    """What stands before the @ of a source's address."""
-    return url.removeprefix("inbox://")
+def mail_address(url: str, domain: str | None) -> str | None:
+    """The address whose letters become a source's items; None for sources of other types.
+
+    Without a domain in the settings, any that the mail server hands over here.
+    """
+    if not url.startswith("inbox://"):
+        return None
+    return f"{url.removeprefix('inbox://')}@{domain or '…'}"

@@ -1,19 +1,34 @@
 """Unsubscribing from a newsletter with one click (RFC 8058): a POST that the sender's own header asks for."""
 
-from typing import Any
+from typing import Any, Final
+
+from sqlalchemy import Connection
 
 from headwater.errors import ConflictError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Request, public_url
 from headwater.model import StoredItem
+from headwater.store.reading.items import get_item
+from headwater.store.reading.listing import newest_items
+from headwater.store.reading.selection import Selection
 
-BODY = b"List-Unsubscribe=One-Click"
+BODY: Final = b"List-Unsubscribe=One-Click"
+LOOKED_AT: Final = 5
 
 
 def letter_of(item: StoredItem) -> dict[str, Any]:
     """What an item keeps of the letter it came in; nothing where it came in none."""
     found = (item.extras or {}).get("letter")
     return found if isinstance(found, dict) else {}
+
+
+def newest_letter(connection: Connection, source_id: int) -> StoredItem:
+    """The newest letter of a source; ConflictError where it has none."""
+    for listed in newest_items(connection, Selection(source_ids=(source_id,)), limit=LOOKED_AT):
+        item = get_item(connection, listed.id)
+        if letter_of(item):
+            return item
+    raise ConflictError("this source has no letters")
 
 
 async def unsubscribe(item: StoredItem, fetcher: Fetcher) -> str:

@@ -1,7 +1,7 @@
 """A letter's HTML without what watches its reader: pixels that tell that it was opened, links that count who followed.
 
 A link through a counter is replaced by where it leads, where its address says so; where only the counter knows, it
-stays. Nothing is asked of anybody.
+stays. No request is made.
 """
 
 import base64

@@ -109,7 +109,7 @@ def _plain(data: bytes) -> Message:
 
 
 def _raw(message: Message, name: str) -> str | None:
-    """A header as it came; bytes that are no ASCII are in it as surrogates."""
+    """A header as it came; bytes beyond ASCII are in it as surrogates."""
     wanted = name.lower()
     return next((str(value) for key, value in message.raw_items() if key.lower() == wanted), None)
 

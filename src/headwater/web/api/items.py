@@ -7,6 +7,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from headwater.collectors.types import find_type
+from headwater.fetch.client import make_fetcher
+from headwater.letters.unsubscribing import unsubscribe
 from headwater.model import ListedItem
 from headwater.store.core.bulk import storable
 from headwater.store.core.database import Store
@@ -59,6 +61,10 @@ class ItemResults(BaseModel):
 
     results: dict[str, ResultView]
     replaced: list[ReplacedResultView] = Field(description="What newer results have replaced, newest first.")
+
+
+class Unsubscribed(BaseModel):
+    asked: str = Field(description="The address that was asked, without what is secret in it.")
 
 
 class Versions(BaseModel):
@@ -182,6 +188,20 @@ async def results(
         "replaced": [replaced_result_json(each) for each in replaced],
     }
     return answer_tagged(request, shown)
+
+
+@router.post(
+    "/{item_id}/unsubscribe",
+    response_model=Unsubscribed,
+    dependencies=[needs("admin")],
+    responses=problem_responses(404, 409, 502),
+    summary="Unsubscribe from its newsletter",
+)
+async def unsubscribe_(context: InContext, item_id: ItemId) -> dict[str, str]:
+    """Ask the sender of the letter that an item came in to send no more, where the letter offers that (RFC 8058)."""
+    item = await context.store.read(get_item, item_id)
+    async with make_fetcher(context.settings) as fetcher:
+        return {"asked": await unsubscribe(item, fetcher)}
 
 
 @router.get(

@@ -6,12 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
-from headwater.errors import InputError
+from headwater.errors import InputError, VisitError
+from headwater.fetch.client import make_fetcher
 from headwater.formats.compare import COMPARED_CHARACTERS, compare
 from headwater.formats.feeds.extras.clean import clean_extras
+from headwater.letters.unsubscribing import letter_of, unsubscribe
 from headwater.markup import visible_text
 from headwater.model import Json, ListedItem, StoredItem
 from headwater.publish.bodies import text_of_item
@@ -28,7 +30,7 @@ from headwater.threads import showing
 from headwater.views.items import item_json
 from headwater.web.api.paging import Cursor, decode_cursor, split_page
 from headwater.web.dates import tell_date, tell_weekday
-from headwater.web.pages.frame import InPage, Number, Page
+from headwater.web.pages.frame import InAction, InPage, Number, Page
 from headwater.web.pages.results import shown_results
 
 router = APIRouter()
@@ -105,6 +107,22 @@ async def item_page(page: InPage, item_id: int) -> HTMLResponse:
     return response
 
 
+@router.post("/items/{item_id}/unsubscribe")
+async def unsubscribe_from(action: InAction, item_id: int) -> Response:
+    """Ask the sender of a letter to send no more."""
+    page = action.page
+    page.require("admin")
+    item = await page.context.store.read(get_item, item_id)
+    try:
+        async with make_fetcher(page.context.settings) as fetcher:
+            asked = await unsubscribe(item, fetcher)
+    except (InputError, VisitError) as error:
+        return action.back(f"/items/{item_id}", error.render(page.language), bad=True)
+    return action.back(
+        f"/items/{item_id}", page.t("asked {host} to send no more letters; the source stays", host=asked)
+    )
+
+
 @router.get("/items/{item_id}/part")
 async def item_part(page: InPage, item_id: int) -> HTMLResponse:
     """The article alone, which the list shows beside itself."""
@@ -126,6 +144,7 @@ async def _item_values(page: Page, item_id: int) -> dict[str, Any]:
         "files": [(file, own.get(file.url, file.url)) for file in item.enclosures[:SHOWN_PARTS]],
         "categories": item.categories[:SHOWN_PARTS],
         "said": _said(item.extras or {}),
+        "letter": letter_of(item),
         "fields": [field for field in _short_fields(item).items() if field[1] not in (None, [], {})],
         "results": await showing.run(shown_results, item, own),
         "runs": await store.read(list_runs, RunQuery(item_id=item_id), limit=LISTED_RUNS),

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from headwater.collect.context import read_planner, read_visit_context
 from headwater.collect.planning import POLICIES
 from headwater.collectors.base import shown_config
+from headwater.collectors.inbox import mail_address
 from headwater.collectors.types import config_model_of
 from headwater.errors import ChangedError, InputError, VisitError
 from headwater.fetch.client import make_fetcher
@@ -349,7 +350,13 @@ async def _facts(page: Page, source: Source) -> dict[str, Any]:
     subscription = await page.context.store.read(read_subscription, source.id)
     statistics = await page.context.store.read(read_source_statistics, source.id, page.context.clock())
     why, *more = explain_source(source, page.language, page.zone)
-    return {"why": why, "more": more, "subscription": subscription, "statistics": statistics}
+    return {
+        "why": why,
+        "more": more,
+        "subscription": subscription,
+        "statistics": statistics,
+        "mail_address": mail_address(source.url, page.context.settings.mail_domain),
+    }
 
 
 def _tell_filter(state: State, page: Page) -> str:
