@@ -5,11 +5,10 @@ import re
 
 import orjson
 import pytest
-from sqlalchemy import select
 
 from headwater.model import Item
 from headwater.store.collecting.push import FoundHub, change_subscription, write_subscription_changes
-from headwater.store.collecting.sources import add_source, get_source, list_sources, set_schedule_enabled
+from headwater.store.collecting.sources import add_source, get_source, list_sources
 from headwater.store.core.database import Store
 from headwater.store.core.tables import sources
 from headwater.views.sources import source_json
@@ -239,21 +238,6 @@ def test_bulk_edit_changes_the_ticked_or_all_that_the_filter_finds(visitor: Visi
     with store.reading() as connection:
         source = get_source(connection, 1)
     assert (source.folder, source.policy, source.config) == (None, None, {})
-
-
-def test_button_visits_all_sources_that_the_filter_finds(visitor: Visitor, store: Store) -> None:
-    with store.writing() as connection:
-        for number in range(3):
-            add_source(
-                connection, name=f"n{number}", type="rss.feed", url=f"https://{number}.example/", now=NOON
-            )
-        set_schedule_enabled(connection, 3, False, NOON)
-    assert "Visit all 3" in visitor.see("/sources")
-    answer = visitor.send("/sources/bulk", page="/sources", what="refresh-all", query="")
-    assert "done for 2 sources" in answer.text
-    with store.reading() as connection:
-        query = select(sources.c.refresh_requested_at).order_by(sources.c.id)
-        assert [at is not None for at in connection.execute(query).scalars()] == [True, True, False]
 
 
 def test_page_and_api_of_source_show_what_was_repaired(visitor: Visitor, store: Store) -> None:

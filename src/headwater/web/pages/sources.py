@@ -144,11 +144,11 @@ async def bulk(action: InAction) -> Response:
     """One action, or the same changes, for all the sources that were ticked, or for all that the filter found."""
     page = action.page
     what = action.text("what")
-    page.require("refresh" if what in ("refresh", "refresh-all") else "admin")
+    page.require("refresh" if what == "refresh" else "admin")
     store, now = page.context.store, page.context.clock()
     back = "/sources" + (f"?{action.text('query')}" if action.text("query") else "")
     chosen = action.numbers("source")
-    if action.text("all") or what == "refresh-all":
+    if action.text("all"):
         query = dict(parse_qsl(action.text("query")))
         wanted = _read_filter(
             query.get("search", ""), query.get("type", ""), query.get("folder", ""), query.get("state", "")
@@ -156,9 +156,6 @@ async def bulk(action: InAction) -> Response:
         chosen = await store.read(matching_ids, wanted, now)
     if not chosen:
         return action.back(back, page.t("no source was ticked"), bad=True)
-    if what == "refresh-all":  # but for those that are paused
-        count = await store.write(request_refresh, chosen, now)
-        return action.back(back, page.t("done for {count} {count:source|sources}", count=count))
     try:
         if what == "edit":
             acted = await store.write(edit_sources, chosen, _read_common_edit(action), now)
