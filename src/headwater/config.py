@@ -82,6 +82,7 @@ class Settings:
     oidc_client_secret: str | None = field(repr=False)
     proxy: str | None
     ca_file: Path | None
+    address_rules: Path | None
     password: str | None
     host: str
     port: int

@@ -1,4 +1,5 @@
-"""What other packages add to Headwater by entry points: collectors (`headwater.collectors`), steps (`headwater.steps`).
+"""What other packages add to Headwater by entry points: collectors (`headwater.collectors`), steps (`headwater.steps`)
+and rules for pasted addresses (`headwater.address_rules`).
 
 Plugins are looked for when first asked for, and then once a process. A plugin that cannot be used is disabled with a
 message that names its package and what is wrong; asking never raises, and no other plugin notices.
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 
 COLLECTORS = "headwater.collectors"
 STEPS = "headwater.steps"
+ADDRESS_RULES = "headwater.address_rules"
 
 Check = Callable[[str, type], Text | None]
 
@@ -105,6 +107,22 @@ def _load(
     ) as error:  # whatever it raises: SystemExit and KeyboardInterrupt would end the command
         log.debug("plugin %s", name, exc_info=True)
         return Text("{kind}: {problem}", kind=type(error).__name__, problem=" ".join(str(error).split()))
+
+
+def load_texts(group: str) -> list[tuple[str, str]]:
+    """The texts that packages bring in a group, each after its package. One that cannot be had is left out."""
+    found = []
+    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+        try:
+            text = entry.load()
+        except BaseException:  # whatever it raises: SystemExit and KeyboardInterrupt would end the command
+            log.warning("the plugin %s of %s cannot be loaded", entry.name, _package(entry), exc_info=True)
+            continue
+        if isinstance(text, str):
+            found.append((_package(entry), text))
+        else:
+            log.warning("the plugin %s of %s is no text", entry.name, _package(entry))
+    return found
 
 
 def _package(entry: EntryPoint) -> str:

@@ -464,6 +464,14 @@ SETTINGS: tuple[Setting, ...] = (
         "Certificates of authorities of your own (PEM), trusted besides the usual ones.",
     ),
     Setting(
+        "address_rules",
+        ("HEADWATER_ADDRESS_RULES",),
+        None,
+        _path,
+        Text("a file"),
+        "Rules of your own (TOML) for what pasted addresses and handles mean; they stand before Headwater's.",
+    ),
+    Setting(
         "password",
         ("HEADWATER_ADMIN_PASSWORD", "HEADWATER_PASSWORD"),
         None,

@@ -173,9 +173,9 @@ def test_commands_that_end_log_warnings_only_unless_told(headwater: Headwater, o
         (("source", "add", "/etc/passwd"), "/etc/passwd is not an address of the web"),
         (
             ("source", "add", "{origin}/html"),
-            "{origin}/html cannot be added: This is a web page, not a feed.",
+            "{origin}/html names no feed, and none is at the usual places",
         ),
-        (("source", "add", "{origin}/html"), "`headwater discover` finds the feeds of a page"),
+        (("source", "add", "{origin}/html"), "--type website --config watch=true"),
         (("source", "add", "{origin}/missing"), "404"),
         (
             ("source", "add", "{origin}/feed", "--type", "rrs"),

@@ -90,9 +90,15 @@ def test_discover(headwater: Headwater, origin: Origin) -> None:
     assert origin.received("/@jane") == [], "a rule needs no page"
 
 
-def test_discover_gives_up_politely(headwater: Headwater, origin: Origin) -> None:
+def test_discover_page_without_feed_offers_to_watch_it(headwater: Headwater, origin: Origin) -> None:
     origin.route("/bare", body="<p>nothing here</p>", content_type="text/html")
-    assert "names no feed" in headwater.refused("discover", origin.url("/bare"))
+    (watched,) = headwater.json("discover", origin.url("/bare"))
+    assert (watched["how"], watched["type"], watched["url"]) == (
+        "watch",
+        "web.scraper",
+        origin.url("/bare"),
+    )
+    assert watched["config"]["watch"] is True
     assert len(origin.requests) <= 9
 
 

@@ -30,7 +30,7 @@ CUTS = 8
 
 # Expressions that are only ever matched at the beginning of a text.
 MATCHED = {
-    "sources.adding._HAS_SCHEME",
+    "sources.addresses._HAS_SCHEME",
     "collect.decide._USUAL_URL",
     "collectors.hackernews._LIST_ADDRESS",
     "collectors.reddit._ADDRESS",
@@ -44,7 +44,6 @@ MATCHED = {
     "formats.html._SCHEME",
     "formats.links._ABSOLUTE",
     "formats.pages.propose._CLASS",
-    "formats.pages.sites._NAME",
     "formats.sitemaps.read._FIRST_TAG",
     "formats.xml.soup._INSIDE",
     "formats.xml.soup._INSIDE_WIDE",

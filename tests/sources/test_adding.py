@@ -3,7 +3,8 @@
 import pytest
 
 from headwater.errors import InputError
-from headwater.sources.adding import add_unvisited, read_new_source, read_url, without_userinfo
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.sources.addresses import read_url, without_userinfo
 from headwater.sources.lists import export_opml
 from headwater.store.core.database import Store
 from tests.clock import NOON

@@ -7,7 +7,8 @@ from sqlalchemy import Connection, text
 
 from headwater.errors import InputError, StoreError
 from headwater.sources import lists
-from headwater.sources.adding import MAX_URL_BYTES, add_unvisited, read_new_source, read_url
+from headwater.sources.adding import add_unvisited, read_new_source
+from headwater.sources.addresses import MAX_URL_BYTES, read_url
 from headwater.sources.lists import import_opml
 from headwater.store.collecting.sources import Addition, add_sources, list_sources
 from headwater.store.core.database import Store

@@ -42,7 +42,7 @@ def parse(
     json: Json = False,
 ) -> None:
     from headwater.formats.feeds.parse import parse as parse_feed
-    from headwater.sources.adding import read_url
+    from headwater.sources.addresses import read_url
 
     session: Session = context.obj
     settings = session.settings
@@ -94,19 +94,22 @@ async def _fetch_feed(settings: "Settings", url: str) -> "Feed":
 
 def discover(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(metavar="URL", help=t("The address of a page."))],
+    url: Annotated[
+        str, typer.Argument(metavar="ANYTHING", help=t("An address, or a handle such as r/python."))
+    ],
     json: Json = False,
 ) -> None:
+    from headwater.collectors.recognition import rules_from
+    from headwater.collectors.types import type_title
     from headwater.fetch.client import make_fetcher
-    from headwater.sources.adding import read_url
-    from headwater.sources.discovery import FoundFeed, mark_subscribed
-    from headwater.sources.discovery import discover as find
+    from headwater.sources.discovery import FoundFeed, look_up, mark_subscribed
 
     session: Session = context.obj
 
     async def look() -> list[FoundFeed]:
+        rules = rules_from(session.settings.address_rules)
         async with make_fetcher(session.settings) as fetcher:
-            return await find(read_url(url), fetcher)
+            return await look_up(url, fetcher, rules=rules)
 
     found = run(look())
     if session.has_database():
@@ -123,13 +126,15 @@ def discover(
         "link": t("named by the page"),
         "body": t("linked in the page"),
         "guess": t("at a usual place"),
+        "watch": t("names no feed, but can be watched"),
     }
     print_table(
-        (t("Address"), t("Title"), t("Items"), t("How"), t("Note")),
+        (t("Address"), t("Type"), t("Title"), t("Items"), t("How"), t("Note")),
         (
             (
                 each.url,
-                each.title,
+                type_title(each.type),
+                ": ".join(text for text in (each.title, each.choice) if text),
                 NOTHING if each.items is None else each.items,
                 how[each.how],
                 t("subscribed already") if each.source_id else each.problem or "",

@@ -32,7 +32,8 @@ def scrape(
     from headwater.cli.source import whole_source_as_json
     from headwater.collect.context import read_visit_context
     from headwater.fetch.client import make_fetcher
-    from headwater.sources.adding import add_and_visit, read_new_source, read_url
+    from headwater.sources.adding import add_and_visit, read_new_source
+    from headwater.sources.addresses import read_url
     from headwater.sources.scraping import config_of, look_at_page
 
     session: Session = context.obj

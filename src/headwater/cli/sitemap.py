@@ -76,7 +76,7 @@ def sitemap_to_feed(
     from headwater.collectors.sitemap_survey import Wishes
     from headwater.sitemaps.feed import Channel, read_format
     from headwater.sitemaps.run import Order
-    from headwater.sources.adding import read_url
+    from headwater.sources.addresses import read_url
 
     session: Session = context.obj
     settings = session.settings

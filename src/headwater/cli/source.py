@@ -17,6 +17,8 @@ from headwater.wording import size
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from headwater.formats.pages.rules import AddressRules
+
 app = typer.Typer(no_args_is_help=True, help=t("Add, list, edit, pause, resume, remove and restore sources."))
 
 
@@ -39,7 +41,8 @@ def add(
     url: Annotated[
         str | None,
         typer.Argument(
-            metavar="URL", help=t("The address of the source; some types do without, by their config.")
+            metavar="ANYTHING",
+            help=t("An address or a handle such as r/python; some types do without, by their config."),
         ),
     ] = None,
     type_name: TypeName = None,
@@ -61,8 +64,9 @@ def add(
 ) -> None:
     from headwater.collect.context import read_visit_context
     from headwater.collectors.inbox import mail_address
+    from headwater.collectors.recognition import rules_from
     from headwater.fetch.client import make_fetcher
-    from headwater.sources.adding import add_and_visit, add_unvisited, read_new_source
+    from headwater.sources.adding import add_unvisited, add_what_is_there, read_new_source
     from headwater.store.core.clock import database_time
     from headwater.store.reading.listing import list_folders
 
@@ -70,17 +74,19 @@ def add(
     if url is None and type_name is None:
         raise InputError("give an address, or a --type that needs none")
     _ = session.settings  # complains in the language they ask for
-    given = read_assignments(config or [], url, type_name)
+    rules = rules_from(session.settings.address_rules)
+    given = read_assignments(config or [], url, type_name, rules)
     if interval is not None:
         given["fetch_interval_minutes"] = interval
-    wanted = read_new_source(url, type_name, given, name, folder, policy)
+    wanted = read_new_source(url, type_name, given, name, folder, policy, rules)
     with session.open_store() as store:
         with store.reading() as connection:
             makes_folder = bool(wanted.folder) and wanted.folder not in list_folders(connection)
 
         async def visit() -> Source:
             async with make_fetcher(session.settings) as fetcher:
-                return await add_and_visit(wanted, await read_visit_context(store, session.settings, fetcher))
+                visit_context = await read_visit_context(store, session.settings, fetcher)
+                return await add_what_is_there(wanted, visit_context)
 
         if check:
             added = run(visit())
@@ -120,6 +126,7 @@ def test(
 ) -> None:
     from headwater.collect.visit import NO_COLLECTOR
     from headwater.collectors.base import FetchResult
+    from headwater.collectors.recognition import rules_from
     from headwater.collectors.types import collector_of, is_type, type_title
     from headwater.fetch.client import make_fetcher
     from headwater.sources.adding import first_visit, read_new_source, read_wanted_config
@@ -131,7 +138,9 @@ def test(
     url: str | None = place
     if type_name is None and is_type(place):
         url, type_name = None, place
-    wanted = read_new_source(url, type_name, read_assignments(config or [], url, type_name))
+    rules = rules_from(settings.address_rules)
+    given = read_assignments(config or [], url, type_name, rules)
+    wanted = read_new_source(url, type_name, given, rules=rules)
     collector = collector_of(wanted.type.name)
     reason = (
         NO_COLLECTOR if collector is None else collector.why_skipped(read_wanted_config(wanted, collector))
@@ -275,12 +284,15 @@ def show(context: typer.Context, source_name: OneSource, json: Json = False) -> 
     print_facts(facts)
 
 
-def read_assignments(assignments: list[str], url: str | None, type_name: str | None) -> dict[str, Any]:
+def read_assignments(
+    assignments: list[str], url: str | None, type_name: str | None, rules: "AddressRules | None" = None
+) -> dict[str, Any]:
     """KEY=VALUE pairs; where a key takes something else than text, a value that is JSON is taken as such."""
     from headwater.collectors.base import read_text
-    from headwater.collectors.types import config_model_of, recognise_type
+    from headwater.collectors.recognition import package_rules, recognise
+    from headwater.collectors.types import config_model_of
 
-    model = config_model_of(type_name or recognise_type(url or "").name)
+    model = config_model_of(type_name or recognise(url or "", rules or package_rules()).type.name)
     config: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")

@@ -11,9 +11,11 @@ from headwater.collect.planning import Planner
 from headwater.collect.recall import Recall
 from headwater.collect.steering import begin_for, find_goal, read_price, read_usual_rates
 from headwater.collectors.intervals import intervals_in_force, of_known_types
+from headwater.collectors.recognition import package_rules, rules_from
 from headwater.collectors.types import find_type, intervals_by_type
 from headwater.config import Settings
 from headwater.fetch.client import Fetcher
+from headwater.formats.pages.rules import AddressRules
 from headwater.schedule.backoff import Thresholds
 from headwater.schedule.compose import Limits
 from headwater.schedule.price import Price
@@ -34,6 +36,7 @@ class VisitContext:
     max_items: int = 5_000  # of one document
     takes_pushes: bool = False  # whether the world can reach us
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # what configs may refer to
+    rules: AddressRules = field(default_factory=package_rules, repr=False)  # what pasted addresses mean
 
 
 async def read_visit_context(
@@ -60,6 +63,7 @@ async def read_visit_context(
         max_items=settings.max_items,
         takes_pushes=settings.public_url is not None,
         secrets=settings.secrets,
+        rules=rules_from(settings.address_rules),
     )
 
 

@@ -25,7 +25,6 @@ class SourceType:
     alias: str | None
     interval_minutes: float
     collector: str | None = None  # module:class, imported on first use; None: nothing to collect it with
-    addresses: str | None = None  # a pattern of the addresses that mean this type where none is given
     package: str | None = None  # the package that brings it; None: Headwater's own
 
 
@@ -35,7 +34,7 @@ _TWITTER = "headwater.collectors.twitter:TwitterCollector"
 TYPES: tuple[SourceType, ...] = (
     SourceType("rss.feed", "rss", 240, _FEED),
     SourceType("rss.digest", "digest_feed", 240, _FEED),
-    SourceType("rss.hub", None, 240, "headwater.collectors.rsshub:RssHubCollector", r"rsshub://"),
+    SourceType("rss.hub", None, 240, "headwater.collectors.rsshub:RssHubCollector"),
     SourceType("web.sitemap", "sitemap", 120, "headwater.collectors.sitemap:SitemapCollector"),
     SourceType("web.scraper", "website", 240, "headwater.collectors.scraper:ScraperCollector"),
     SourceType(
@@ -43,21 +42,18 @@ TYPES: tuple[SourceType, ...] = (
         "github_trending",
         240,
         "headwater.collectors.github_trending:TrendingCollector",
-        r"(https?://)?github\.com/trending(/|\?|\Z)",
     ),
     SourceType(
         "api.hackernews",
         "hackernews",
         60,
         "headwater.collectors.hackernews:HackerNewsCollector",
-        r"(https?://)?news\.ycombinator\.com(/(news|newest|best|show|ask|jobs)?)?\Z",
     ),
     SourceType(
         "api.reddit",
         "reddit",
         60,
         "headwater.collectors.reddit:RedditCollector",
-        r"(https?://)?((www|old|new)\.)?reddit\.com/r/\w+(/(hot|new|top|rising))?/?\Z",
     ),
     SourceType("api.json", "custom_api", 120, "headwater.collectors.json_api:JsonApiCollector"),
     SourceType(
@@ -65,10 +61,9 @@ TYPES: tuple[SourceType, ...] = (
         "bilibili",
         60,
         "headwater.collectors.bilibili:BilibiliCollector",
-        r"(https?://)?space\.bilibili\.com/\d+",
     ),
-    SourceType("mail.imap", "mailbox", 15, "headwater.collectors.mailbox:MailboxCollector", r"imaps?://"),
-    SourceType("mail.inbox", "newsletter", 1440, "headwater.collectors.inbox:InboxCollector", r"inbox:"),
+    SourceType("mail.imap", "mailbox", 15, "headwater.collectors.mailbox:MailboxCollector"),
+    SourceType("mail.inbox", "newsletter", 1440, "headwater.collectors.inbox:InboxCollector"),
     SourceType("twitter.feed", "twitter_feed", 30, _TWITTER),
     SourceType("twitter.list", "twitter_list", 30, _TWITTER),
     SourceType("twitter.bookmarks", "twitter_bookmarks", 60, _TWITTER),
@@ -204,14 +199,6 @@ def is_type(text: str) -> bool:
     """Whether `text` is a name or an alias of a type."""
     wanted = text.strip().lower()
     return wanted in _own_by_any_name() or wanted in _all_by_any_name()
-
-
-def recognise_type(url: str) -> SourceType:
-    """The type that an address means by default: a feed, unless it is a page of a known service."""
-    for source_type in TYPES:
-        if source_type.addresses and re.match(source_type.addresses, url.strip(), re.IGNORECASE):
-            return source_type
-    return find_type("rss.feed")
 
 
 def alias_of(type_name: str) -> str:

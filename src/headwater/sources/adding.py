@@ -1,11 +1,10 @@
 """Adding a source: its first visit is its check, so a new source costs one request and is useful at once."""
 
 import asyncio
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
@@ -24,27 +23,20 @@ from headwater.collectors.base import (
     keeps_origin,
     read_config,
 )
+from headwater.collectors.recognition import package_rules, recognise
 from headwater.collectors.secrets import fill_references, hide_secrets
-from headwater.collectors.types import (
-    SourceType,
-    collector_of,
-    config_model_of,
-    find_type,
-    recognise_type,
-)
+from headwater.collectors.types import SourceType, collector_of, config_model_of, find_type
 from headwater.errors import FailureKind, HeadwaterError, InputError, ParseError, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.room import holding_answers
+from headwater.formats.pages.rules import AddressRules
 from headwater.model import Source
-from headwater.sources.discovery import discover
+from headwater.sources.addresses import read_address
+from headwater.sources.discovery import FoundFeed, discover
 from headwater.store.collecting.queue import claim_sources, settle_batch
 from headwater.store.collecting.sources import Addition, add_source, refuse_duplicate
 from headwater.store.core.bulk import storable
 from headwater.threads import read_aside
-
-MAX_URL_BYTES = 2_000  # what every database can keep in an index, and more than any address in use
-_HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_NEVER_IN_A_URL = re.compile(r"[\s\x00-\x20\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +50,7 @@ class NewSource:
     folder: str | None = None
     policy: str | None = None
     for_owner: bool = True  # whether the first user subscribes to it
+    is_page: bool = False  # whether its address is known to be a page whose feeds are meant
 
 
 def read_new_source(
@@ -67,14 +60,21 @@ def read_new_source(
     name: str | None = None,
     folder: str | None = None,
     policy: str | None = None,
+    rules: AddressRules | None = None,
 ) -> NewSource:
     """Check what a user gave; InputError names what is wrong.
 
-    Without a type, the address tells it; without an address, the config may. Credentials in the address move to the
-    config, where secrets are kept; what the config says already wins.
+    Without a type, the rules tell what the address or handle means; without an address, the config may. Credentials in
+    the address move to the config, where secrets are kept; what the config says already wins.
     """
-    source_type = find_type(type_name) if type_name else recognise_type(url or "")
     read_policy(policy)
+    is_page = False
+    if type_name:
+        source_type = find_type(type_name)
+    else:
+        known = recognise(url or "", rules or package_rules())
+        source_type, url, is_page = known.type, known.url, known.is_page
+        config = {**known.config, **(config or {})}
     collector = collector_of(source_type.name)
     if collector is not None:
         url, config = collector.locate(url, config or {})
@@ -84,9 +84,8 @@ def read_new_source(
     config = {**credentials, **(config or {})}
     checked = read_config(config_model_of(source_type.name), config, source_type.name)
     # As read, not as written: the planner takes numbers for numbers.
-    return NewSource(
-        url, source_type, checked.model_dump(mode="json", exclude_unset=True), name, folder, policy
-    )
+    given = checked.model_dump(mode="json", exclude_unset=True)
+    return NewSource(url, source_type, given, name, folder, policy, is_page=is_page)
 
 
 async def add_and_visit(wanted: NewSource, context: VisitContext) -> Source:
@@ -148,25 +147,36 @@ async def try_address(wanted: NewSource, context: VisitContext) -> FetchResult |
 
 
 async def add_what_is_there(wanted: NewSource, context: VisitContext) -> Source:
-    """The same for what may be a page's address: where it is not a feed, the first feed that it names is added."""
-    try:
-        return await add_and_visit(wanted, context)
-    except VisitError as error:
-        if error.kind is not FailureKind.NOT_A_FEED or wanted.type.name != "rss.feed":
-            raise
+    """The same for what may be a page's address: where it is not a feed, the first source that it leads to is added."""
+    if not wanted.is_page:
+        try:
+            return await add_and_visit(wanted, context)
+        except VisitError as error:
+            if error.kind is not FailureKind.NOT_A_FEED or wanted.type.name != "rss.feed":
+                raise
     return await add_and_visit(await first_feed_of(wanted, context), context)
 
 
 async def first_feed_of(wanted: NewSource, context: VisitContext) -> NewSource:
-    """The source at the first feed that its page names."""
+    """The first source that its page leads to."""
     try:
         async with asyncio.timeout(context.timeout_seconds):
-            best, *_ = await discover(wanted.url, context.fetcher)
+            best, *_ = await discover(wanted.url, context.fetcher, rules=context.rules)
     except TimeoutError:
         raise too_slow(context.timeout_seconds) from None
-    found = replace(wanted, url=best.url)
+    if best.problem is not None:
+        raise VisitError(FailureKind.NOT_A_FEED, "{url}: {problem}", url=best.url, problem=best.problem)
+    found = _as_found(wanted, best)
     _refuse_to_carry_credentials(wanted, found)
     return found
+
+
+def _as_found(wanted: NewSource, best: FoundFeed) -> NewSource:
+    """The wanted source, as it was found."""
+    if best.type == wanted.type.name and not best.config:
+        return replace(wanted, url=best.url, is_page=False)
+    read = read_new_source(best.url, best.type, {**best.config, **wanted.config})
+    return replace(wanted, url=read.url, type=read.type, config=read.config, is_page=False)
 
 
 def _refuse_to_carry_credentials(given: NewSource, found: NewSource) -> None:
@@ -231,71 +241,4 @@ def make_addition(wanted: NewSource, *, title: str | None = None, enabled: bool 
         folder=storable(wanted.folder),
         policy=wanted.policy,
         enabled=enabled,
-    )
-
-
-def read_url(text: str) -> str:
-    """An http or https address from what people paste: `feed:` and missing schemes are understood."""
-    text = text.strip()
-    if not text or text.startswith("/"):
-        raise InputError(
-            "{url} is not an address of the web; it starts with http:// or https://", url=text or "''"
-        )
-    text = re.sub(r"^feed:(//)?(?=https?:)", "", text, flags=re.IGNORECASE)
-    text = re.sub(r"^feed:(//)?", "http://", text, flags=re.IGNORECASE)
-    if port := re.match(r"[^/:]+:(\d+)(?=[/?#]|\Z)", text):
-        # As browsers have it: a port of one's own is seldom one that speaks TLS.
-        text = ("https://" if port[1] in ("443", "8443") else "http://") + text
-    elif not _HAS_SCHEME.match(text) or re.match(r"[^/]+:\d", text):
-        text = "https://" + text
-    try:
-        parts = urlsplit(text)
-        valid = parts.scheme.lower() in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        if re.match(r"[a-z]+://[^/?#\[\]]*:\d+(?=[/?#]|$)", text, re.IGNORECASE):
-            raise InputError(
-                "{url} has a port that does not exist; ports go from 1 to 65535", url=without_userinfo(text)
-            ) from None
-        valid = False
-    if not valid or _NEVER_IN_A_URL.search(text):
-        raise InputError(
-            "{url} is not an address of the web; it starts with http:// or https://",
-            url=without_userinfo(text),
-        )
-    if (length := len(text.encode())) > MAX_URL_BYTES:
-        raise InputError(
-            "{url}… is too long for an address: {length} bytes, where {limit} are allowed",
-            url=without_userinfo(text)[:80],
-            length=length,
-            limit=MAX_URL_BYTES,
-        )
-    return text
-
-
-def read_address(url: str, collector: Collector | None) -> tuple[str, dict[str, str]]:
-    """A source's address as it is stored, and the credentials that stood in it, as keys of a config."""
-    if collector is None or "https" in collector.schemes:
-        return split_credentials(read_url(url))
-    if len(url.encode()) > MAX_URL_BYTES or _NEVER_IN_A_URL.search(url):
-        raise InputError("{url} is not an address of this type", url=without_userinfo(url)[:80])
-    return url, {}
-
-
-def split_credentials(url: str) -> tuple[str, dict[str, str]]:
-    """An address that `read_url` accepted without its user name and password, and these as keys of a config."""
-    parts = urlsplit(url)
-    userinfo, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url, {}
-    user, colon, password = userinfo.partition(":")
-    credentials = {"user": unquote(user)} if userinfo else {}
-    if colon:
-        credentials["password"] = unquote(password)
-    return urlunsplit(parts._replace(netloc=host)), credentials
-
-
-def without_userinfo(text: str) -> str:
-    """What was given as an address, as it may be shown: nothing that can be a password is in it."""
-    return re.sub(
-        r"\A([a-z][a-z0-9+.-]*://)?([^/]*|[^/:]*:.*)@", r"\1", text, flags=re.IGNORECASE | re.DOTALL
     )

@@ -1,27 +1,35 @@
-"""Finds the feeds of a page, and checks that they work.
+"""Finds the sources that an address or a handle leads to, and checks that their feeds work.
 
-    address → the rule of a known site, if one of its feeds works
-            → the page: a feed itself, or the feeds it names, or the first that works at the usual places
+    text → the rule of a known site, if one of its sources works
+         → the page: a feed itself, or the feeds it names, or the first that works at the usual places
 
 Candidates are fetched at the same time; those that work come first.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from headwater.collect.visit import too_slow
+from headwater.collectors.answer import read_json
+from headwater.collectors.base import FetchRequest, read_config
 from headwater.collectors.feed import hub_of, read_feed
+from headwater.collectors.recognition import package_rules, understand
+from headwater.collectors.types import collector_of
 from headwater.errors import FailureKind, FetchError, HeadwaterError, ParseError, Text, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import Request, Response
 from headwater.fetch.room import holding_answers
+from headwater.formats.expressions import Budget, compile_expression, evaluate
 from headwater.formats.feeds.feed import Feed
 from headwater.formats.pages.discover import Candidate, How, find_feeds, guess_feeds
-from headwater.formats.pages.sites import known_feeds
-from headwater.model import url_key
+from headwater.formats.pages.rules import FEED, AddressRules, Lookup, Match, Offer, choices_of
+from headwater.language import Language
+from headwater.model import Source, url_key
+from headwater.sources.addresses import read_url
 from headwater.store.collecting.addresses import find_by_addresses
 from headwater.threads import read_aside
 
@@ -29,13 +37,14 @@ MAX_GUESSES = 8
 MAX_CHECKED = 8  # candidates that are fetched; the others are listed unchecked
 CHECK_SECONDS = 10.0
 MOST_SECONDS = 60.0
+WATCH_CONFIG: Final = {"watch": True, "item": "body"}
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFeed:
-    """A feed, and how it was found.
+    """A feed or another source, and how it was found.
 
-    `checked`: it was fetched; then it is a feed, or `problem` says why not.
+    `checked`: it was fetched; then it is a feed, or `problem` says why not. `choice` tells it from others of its rule.
     """
 
     url: str
@@ -46,31 +55,119 @@ class FoundFeed:
     hub: str | None = None  # the WebSub hub that pushes it
     problem: str | None = None
     source_id: int | None = None  # of the source that collects it already
+    type: str = FEED
+    config: Mapping[str, Any] = field(default_factory=dict)
+    choice: str | None = None
 
 
-async def discover(url: str, fetcher: Fetcher, seconds: float = MOST_SECONDS) -> list[FoundFeed]:
-    """The feeds of the page at `url`, best first. VisitError when the page cannot be fetched in time or has none."""
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What a search goes by: the door, the rules, and the language of the titles of choices."""
+
+    fetcher: Fetcher
+    rules: AddressRules
+    language: Language | None
+
+
+async def discover(
+    text: str,
+    fetcher: Fetcher,
+    seconds: float = MOST_SECONDS,
+    *,
+    rules: AddressRules | None = None,
+    language: Language | None = None,
+) -> list[FoundFeed]:
+    """What an address or a handle leads to, best first. VisitError when there is nothing, or not in time."""
     try:
         with holding_answers():
             async with asyncio.timeout(seconds):
-                return await _discover(url, fetcher)
+                return await _discover(text, _Search(fetcher, rules or package_rules(), language))
     except TimeoutError:
         raise too_slow(seconds) from None
 
 
-async def _discover(url: str, fetcher: Fetcher) -> list[FoundFeed]:
-    ruled = await _check([Candidate(feed, how="rule") for feed in known_feeds(url)], fetcher)
+async def look_up(
+    text: str,
+    fetcher: Fetcher,
+    seconds: float = MOST_SECONDS,
+    *,
+    rules: AddressRules | None = None,
+    language: Language | None = None,
+) -> list[FoundFeed]:
+    """The same for people: where there is only a page, watching the page is what they are offered."""
+    try:
+        return await discover(text, fetcher, seconds, rules=rules, language=language)
+    except VisitError as error:
+        if error.kind is not FailureKind.NOT_A_FEED:
+            raise
+        url = str(error.values.get("url") or read_url(text))
+        watched = FoundFeed(url, None, "watch", checked=False, type="web.scraper", config=WATCH_CONFIG)
+        return [replace(watched, problem=None)]
+
+
+async def _discover(text: str, search: _Search) -> list[FoundFeed]:
+    known = understand(text, search.rules)
+    ruled = await _by_rule(known, search) if known else []
     if any(found.problem is None for found in ruled):
         return ruled
     try:
-        return [*await _discover_on_page(url, fetcher, {found.url for found in ruled}), *ruled]
+        url = read_url((known.page if known else None) or text)
+        return [*await _discover_on_page(url, search, {found.url for found in ruled}), *ruled]
     except HeadwaterError:
         if ruled:
             return ruled
         raise
 
 
-async def _discover_on_page(url: str, fetcher: Fetcher, checked: set[str]) -> list[FoundFeed]:
+async def _by_rule(known: Match, search: _Search) -> list[FoundFeed]:
+    """What a rule offers, in its order; what does not work comes last."""
+    offers = list(known.offers)
+    if known.lookup is not None:
+        offers = [Offer(feed) for feed in await _look_in(known.lookup, search.fetcher)]
+    found = [
+        FoundFeed(
+            *(offer.url, None if offer.type == FEED else known.title_in(search.language), "rule"),
+            checked=False,
+            type=offer.type,
+            config=offer.config,
+            choice=offer.title_in(search.language) if len(offers) > 1 else None,
+        )
+        for offer in offers
+    ]
+    tried = (_try(each, search.fetcher, known.is_guess) for each in found[:MAX_CHECKED])
+    checked = [*await asyncio.gather(*tried), *found[MAX_CHECKED:]]
+    return sorted(checked, key=lambda each: each.problem is not None)
+
+
+async def _look_in(lookup: Lookup, fetcher: Fetcher) -> list[str]:
+    """The address of the feed in a JSON document."""
+    response = await fetcher.get(Request(lookup.url, accept="application/json"))
+    compile_expression(lookup.feed)
+    found = evaluate(lookup.feed, read_json(response), Budget())
+    return [found] if isinstance(found, str) and found.startswith(("http://", "https://")) else []
+
+
+async def _try(found: FoundFeed, fetcher: Fetcher, is_guess: bool) -> FoundFeed:
+    """A feed is fetched; a source of another type only where the rule may be wrong, as it costs more."""
+    if found.type == FEED:
+        return await _fetch(found, fetcher)
+    collector = collector_of(found.type) if is_guess else None
+    if collector is None:
+        return found
+    url, config = collector.locate(found.url, found.config)
+    read = read_config(collector.config_model, config, found.type)
+    source = Source(0, found.url, found.type, url or found.url, config)
+
+    async def visit() -> FoundFeed:
+        result = await collector.collect(FetchRequest(source, read, fetcher))
+        title = result.metadata.title or found.title
+        return replace(found, checked=True, title=title, items=len(result.items))
+
+    return await _in_time(replace(found, checked=True), visit())
+
+
+async def _discover_on_page(url: str, search: _Search, checked: set[str]) -> list[FoundFeed]:
+    fetcher = search.fetcher
     response = await fetcher.get(Request(url))
     try:
         feed = await read_feed(response)
@@ -80,14 +177,32 @@ async def _discover_on_page(url: str, fetcher: Fetcher, checked: set[str]) -> li
             len(response.body), find_feeds, response.body, response.url, response.content_type
         )
     if candidates := [each for each in named if each.url not in checked]:
-        return await _check(candidates, fetcher)
+        return await _check(_with_choices(candidates, search), fetcher)
     for guess in guess_feeds(response.url)[:MAX_GUESSES]:
-        found = await _fetch(guess, fetcher)
+        found = await _fetch(_candidate(guess), fetcher)
         if found.problem is None:
             return [found]
     raise VisitError(
-        FailureKind.NOT_A_FEED, "{url} names no feed, and none is at the usual places", url=response.url
+        FailureKind.NOT_A_FEED,
+        "{url} names no feed, and none is at the usual places",
+        hint="to watch the page: `headwater source add {url} --type website --config watch=true --config item=body`",
+        url=response.url,
     )
+
+
+def _candidate(named: Candidate) -> FoundFeed:
+    return FoundFeed(named.url, named.title, named.how, checked=False)
+
+
+def _with_choices(named: Sequence[Candidate], search: _Search) -> list[FoundFeed]:
+    """The feeds that a page names; one of a known site with the choices that its rule has."""
+    found: dict[str, FoundFeed] = {}
+    for each in named:
+        for offer in choices_of(each.url, search.rules):
+            choice = offer.title_in(search.language)
+            made = replace(_candidate(each), url=offer.url, type=offer.type, config=offer.config)
+            found.setdefault(offer.url, replace(made, choice=choice))
+    return list(found.values())
 
 
 async def preview(url: str, fetcher: Fetcher, most_items: int, seconds: float = MOST_SECONDS) -> Feed:
@@ -107,21 +222,30 @@ def mark_subscribed(connection: Connection, found: list[FoundFeed]) -> list[Foun
     return [replace(each, source_id=known.get(url_key(each.url))) for each in found]
 
 
-async def _check(candidates: Sequence[Candidate], fetcher: Fetcher) -> list[FoundFeed]:
+async def _check(candidates: Sequence[FoundFeed], fetcher: Fetcher) -> list[FoundFeed]:
     """Working feeds first, then those that were not checked, dead ones last; each kind in the order given."""
-    checked = await asyncio.gather(*(_fetch(each, fetcher) for each in candidates[:MAX_CHECKED]))
-    rest = [FoundFeed(each.url, each.title, each.how, checked=False) for each in candidates[MAX_CHECKED:]]
+    tried = (_try(each, fetcher, is_guess=False) for each in candidates[:MAX_CHECKED])
+    checked = await asyncio.gather(*tried)
     working = [each for each in checked if each.problem is None]
-    return [*working, *rest, *(each for each in checked if each.problem is not None)]
+    return [*working, *candidates[MAX_CHECKED:], *(each for each in checked if each.problem is not None)]
 
 
-async def _fetch(candidate: Candidate, fetcher: Fetcher) -> FoundFeed:
-    found = FoundFeed(candidate.url, candidate.title, candidate.how, checked=True)
+async def _fetch(found: FoundFeed, fetcher: Fetcher) -> FoundFeed:
+    found = replace(found, checked=True)
+
+    async def read() -> FoundFeed:
+        response = await fetcher.get(Request(found.url))
+        return _describe(found, response, await read_feed(response))
+
+    return await _in_time(found, read())
+
+
+async def _in_time(found: FoundFeed, work: Coroutine[Any, Any, FoundFeed]) -> FoundFeed:
+    """What the work finds, or why it does not."""
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            response = await fetcher.get(Request(candidate.url))
-            return _describe(found, response, await read_feed(response))
-    except (FetchError, ParseError) as error:
+            return await work
+    except (FetchError, VisitError) as error:
         return replace(found, problem=error.render())
     except TimeoutError:
         text = Text("no answer within {seconds} seconds", seconds=f"{CHECK_SECONDS:g}")

@@ -16,13 +16,8 @@ from headwater.collectors.base import read_config, shown_config
 from headwater.collectors.types import collector_of, config_model_of
 from headwater.errors import ConflictError, FailureKind, InputError, NotFoundError, VisitError
 from headwater.model import Source, url_key
-from headwater.sources.adding import (
-    NewSource,
-    first_feed_of,
-    read_address,
-    read_new_source,
-    try_address,
-)
+from headwater.sources.adding import NewSource, first_feed_of, read_new_source, try_address
+from headwater.sources.addresses import read_address
 from headwater.store.collecting.addresses import SourceKey, source_keys, taken_addresses
 from headwater.store.collecting.sources import (
     change_address,
@@ -85,7 +80,10 @@ async def _working_address(source: Source, wanted: NewSource, context: VisitCont
         except VisitError as error:
             if error.kind is not FailureKind.NOT_A_FEED or wanted.type.name != "rss.feed":
                 raise
-            wanted = await first_feed_of(wanted, context)
+            found = await first_feed_of(wanted, context)
+            if found.type != wanted.type:
+                raise
+            wanted = found
             await try_address(wanted, context)
     except VisitError as error:
         raise VisitError(

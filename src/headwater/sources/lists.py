@@ -18,7 +18,8 @@ from headwater.fetch.message import without_secrets
 from headwater.formats.opml import REASON_BAD_ADDRESS, Outline, write_opml
 from headwater.language import translate
 from headwater.model import Source
-from headwater.sources.adding import make_addition, read_new_source, without_userinfo
+from headwater.sources.adding import make_addition, read_new_source
+from headwater.sources.addresses import without_userinfo
 from headwater.sources.importing.documents import is_address, read_opml_list
 from headwater.sources.importing.export import Export, Seen
 from headwater.store.collecting.addresses import Living, find_living

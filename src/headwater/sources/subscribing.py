@@ -48,7 +48,7 @@ async def subscribe_to_address(
 
     VisitError when it cannot be visited: then nothing is stored.
     """
-    wanted = replace(read_new_source(url), for_owner=False)
+    wanted = replace(read_new_source(url, rules=context.rules), for_owner=False)
 
     def take(connection: Connection, source_id: int) -> Subscribed:
         done = subscribe(connection, user.id, source_id, context.clock(), title=title, folder_id=folder_id)

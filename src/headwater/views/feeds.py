@@ -25,6 +25,9 @@ class FoundFeedView(BaseModel):
                 "hub": None,
                 "problem": None,
                 "source_id": None,
+                "type": "rss.feed",
+                "config": {},
+                "choice": None,
             }
         }
     )
@@ -32,13 +35,16 @@ class FoundFeedView(BaseModel):
     url: str
     title: str | None
     how: str | None = Field(
-        description="How it was found: rule, link, …; null: the address itself is a feed."
+        description="How it was found: rule, link, …; null: the address itself is a feed. watch: there is only a page."
     )
     checked: bool = Field(description="It was fetched: then it is a feed, or `problem` says why not.")
     items: int | None = Field(description="How many items it lists; null: not known.")
     hub: str | None = Field(description="The hub that pushes it; null: none, or not known.")
     problem: str | None = Field(description="Why it cannot be read; such feeds come last.")
     source_id: int | None = Field(description="The source that reads it already; null: none.")
+    type: str = Field(description="The type of source to add it as.")
+    config: Json = Field(description="The config to add it with.")
+    choice: str | None = Field(description="What tells it from the others; null: there is no choice.")
 
 
 class ImportedView(BaseModel):

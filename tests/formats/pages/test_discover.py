@@ -1,7 +1,4 @@
-import pytest
-
 from headwater.formats.pages.discover import Candidate, find_feeds, guess_feeds
-from headwater.formats.pages.sites import known_feeds
 
 URL = "https://e.org/blog/"
 
@@ -51,57 +48,6 @@ def test_guesses() -> None:
     assert len(urls) == len(set(urls))
     assert guess_feeds("mailto:x@e.org") == []
     assert guess_feeds("http://[broken") == []
-
-
-CHANNEL = "UC" + "a" * 22
-
-
-@pytest.mark.parametrize(
-    ("page", "feed"),
-    [
-        (
-            f"https://www.youtube.com/channel/{CHANNEL}",
-            f"https://www.youtube.com/feeds/videos.xml?channel_id={CHANNEL}",
-        ),
-        ("https://youtube.com/playlist?list=PL1", "https://www.youtube.com/feeds/videos.xml?playlist_id=PL1"),
-        ("https://www.youtube.com/user/ann", "https://www.youtube.com/feeds/videos.xml?user=ann"),
-        ("https://www.reddit.com/r/python", "https://www.reddit.com/r/python/.rss"),
-        ("https://old.reddit.com/u/ann/", "https://www.reddit.com/user/ann/.rss"),
-        ("https://github.com/ann/lib", "https://github.com/ann/lib/releases.atom"),
-        ("https://github.com/ann/lib.git", "https://github.com/ann/lib/releases.atom"),
-        ("https://github.com/ann/lib/commits/main", "https://github.com/ann/lib/commits/main.atom"),
-        ("https://github.com/ann", "https://github.com/ann.atom"),
-        ("https://gitlab.com/ann/lib/-/issues", "https://gitlab.com/ann/lib/-/tags?format=atom"),
-        ("https://mastodon.social/@ann", "https://mastodon.social/@ann.rss"),
-        ("https://medium.com/@ann", "https://medium.com/feed/@ann"),
-        ("https://ann.medium.com/post", "https://ann.medium.com/feed"),
-        ("https://ann.substack.com/p/post", "https://ann.substack.com/feed"),
-        ("https://ann.wordpress.com/", "https://ann.wordpress.com/feed/"),
-        ("https://ann.blogspot.com/", "https://ann.blogspot.com/feeds/posts/default"),
-        ("https://stackoverflow.com/questions/tagged/lxml", "https://stackoverflow.com/feeds/tag/lxml"),
-        ("https://bsky.app/profile/ann.example", "https://bsky.app/profile/ann.example/rss"),
-        ("https://dev.to/ann", "https://dev.to/feed/ann"),
-        ("https://pypi.org/project/lxml/", "https://pypi.org/rss/project/lxml/releases.xml"),
-        ("https://arxiv.org/list/cs.LG/recent", "https://rss.arxiv.org/rss/cs.LG"),
-    ],
-)
-def test_known_sites_need_no_request(page: str, feed: str) -> None:
-    assert known_feeds(page)[0] == feed
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "https://e.org/",
-        "https://www.youtube.com/@ann",
-        "https://substack.com/",
-        "ftp://github.com/a/b",
-        "",
-        "http://[x",
-    ],
-)
-def test_other_pages_have_no_rule(page: str) -> None:
-    assert known_feeds(page) == []
 
 
 def test_rules_stand_before_links() -> None:

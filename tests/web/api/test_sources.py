@@ -425,7 +425,9 @@ def test_discovery_tells_and_stores_nothing(local: TestClient, origin: Origin) -
     origin.route("/nothing", body="<html></html>", content_type="text/html")
     (feed,) = local.post("/api/sources/discover", json={"url": origin.url("/")}).json()["feeds"]
     assert (feed["url"], feed["checked"], feed["source_id"]) == (origin.url("/feed.xml"), True, None)
-    assert local.post("/api/sources/discover", json={"url": origin.url("/nothing")}).status_code == 422
+    (watched,) = local.post("/api/sources/discover", json={"url": origin.url("/nothing")}).json()["feeds"]
+    assert (watched["how"], watched["type"]) == ("watch", "web.scraper")
+    assert local.post("/api/sources/discover", json={"url": origin.url("/404")}).status_code == 422
     assert local.post("/api/sources/discover", json={"url": "ftp://x"}).status_code == 400
     assert local.get("/api/sources").json()["sources"] == []
 

@@ -13,9 +13,9 @@ from selectolax.lexbor import LexborHTMLParser
 from headwater.formats.html import collapse
 from headwater.formats.links import join
 from headwater.formats.pages.document import base_of, read_html
-from headwater.formats.pages.sites import known_feeds, youtube_channel_feed
+from headwater.formats.pages.rules import known_feeds
 
-How = Literal["rule", "link", "body", "guess"]
+How = Literal["rule", "link", "body", "guess", "watch"]
 
 MAX_CANDIDATES: Final = 50
 COMMON_PATHS: Final = (
@@ -116,10 +116,8 @@ def _youtube_channel(document: LexborHTMLParser, url: str) -> list[Candidate]:
     if "youtube.com/" not in url:
         return []
     node = document.css_first('meta[itemprop="channelId"][content], meta[itemprop="identifier"][content]')
-    return [
-        Candidate(feed)
-        for feed in youtube_channel_feed((node.attributes.get("content") or "") if node else "")
-    ]
+    channel = (node.attributes.get("content") or "") if node else ""
+    return [Candidate(feed) for feed in known_feeds(f"https://www.youtube.com/channel/{channel}")[:1]]
 
 
 def _hinted(document: LexborHTMLParser, base: str) -> list[Candidate]:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from headwater.errors import InputError
-from headwater.sources.adding import read_url, split_credentials
+from headwater.sources.addresses import read_url, split_credentials
 from headwater.store.people.bookmarks import (
     Bookmark,
     add_bookmark,

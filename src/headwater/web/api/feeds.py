@@ -12,8 +12,7 @@ from sqlalchemy import Connection
 from headwater.collect.context import read_visit_context
 from headwater.fetch.client import make_fetcher
 from headwater.model import User
-from headwater.sources.adding import read_url
-from headwater.sources.discovery import FoundFeed, discover, mark_subscribed
+from headwater.sources.discovery import FoundFeed, mark_subscribed
 from headwater.sources.editing import act_on_source
 from headwater.sources.importing.documents import read_opml_list
 from headwater.sources.subscribing import export_for, import_for, subscribe_to_address
@@ -25,7 +24,7 @@ from headwater.views.reading import SubscriptionView, subscription_json
 from headwater.views.shape import Json
 from headwater.web.api.auth import InCaller, InUser
 from headwater.web.api.problems import problem_responses
-from headwater.web.api.subscriptions import OPML, OPML_BODY
+from headwater.web.api.subscriptions import OPML, OPML_BODY, look_up_for
 from headwater.web.context import InContext
 
 router = APIRouter(prefix="/feeds", tags=["feeds"])
@@ -57,7 +56,7 @@ class AllQueued(BaseModel):
 
 
 class Discover(BaseModel):
-    """A page, or a feed itself."""
+    """A page, a feed itself, or a handle such as r/python."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", json_schema_extra={"example": {"url": "https://example.org/", "subscribe": False}}
@@ -98,19 +97,22 @@ async def refresh_all(context: InContext, caller: InCaller) -> AllQueued:
     responses=problem_responses(400, 404, 409),
     summary="Find a page's feeds",
 )
-async def discover_(context: InContext, user: InUser, page: Discover) -> Json:
-    """The feeds of a page, best first. 422: the page cannot be fetched, or has none."""
-    url = read_url(page.url)
-    async with make_fetcher(context.settings) as fetcher:
-        if page.subscribe:
-            if page.folder_id is not None:
-                await context.store.read(get_folder, user.id, page.folder_id)
-            visit = await read_visit_context(context.store, context.settings, fetcher, clock=context.clock)
-            done = await subscribe_to_address(user, url, visit, folder_id=page.folder_id)
-            return {"feeds": [], "subscription": subscription_json(done.subscription)}
-        found = await discover(url, fetcher, context.settings.visit_timeout_seconds)
+async def discover_(request: Request, context: InContext, user: InUser, page: Discover) -> Json:
+    """What an address or a handle leads to, best first. 422: the page cannot be fetched."""
+    if page.subscribe:
+        return {"feeds": [], "subscription": await _subscribe(context, user, page)}
+    found = await look_up_for(request, context, page.url)
     marked = await context.store.read(_mark_mine, user, found)
     return {"feeds": [found_feed_json(feed) for feed in marked], "subscription": None}
+
+
+async def _subscribe(context: InContext, user: User, page: Discover) -> Json:
+    if page.folder_id is not None:
+        await context.store.read(get_folder, user.id, page.folder_id)
+    async with make_fetcher(context.settings) as fetcher:
+        visit = await read_visit_context(context.store, context.settings, fetcher, clock=context.clock)
+        done = await subscribe_to_address(user, page.url, visit, folder_id=page.folder_id)
+    return subscription_json(done.subscription)
 
 
 def _mark_mine(connection: Connection, user: User, found: list[FoundFeed]) -> list[FoundFeed]:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from headwater.collect.context import read_intervals, read_planner, read_visit_context
+from headwater.collectors.recognition import rules_from
 from headwater.collectors.types import find_type
 from headwater.errors import InputError
 from headwater.fetch.client import make_fetcher
@@ -263,10 +264,11 @@ async def list_(
 async def add(context: InContext, response: Response, new: NewSource) -> Json:
     """Add a source; a page is added as the first feed that it names. It is visited at once, or first in line."""
     interval = {} if new.fetch_interval_minutes is None else {INTERVAL: new.fetch_interval_minutes}
-    wanted = read_new_source(
-        new.url, new.type, {**new.config, **interval}, new.name or None, new.folder or None, new.policy
-    )
     store, settings = context.store, context.settings
+    wanted = read_new_source(
+        *(new.url, new.type, {**new.config, **interval}, new.name or None, new.folder or None, new.policy),
+        rules=rules_from(settings.address_rules),
+    )
     if new.check:
         async with make_fetcher(settings) as fetcher:
             added = await add_what_is_there(wanted, await read_visit_context(store, settings, fetcher))

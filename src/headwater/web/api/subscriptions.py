@@ -7,9 +7,10 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from headwater.collectors.recognition import rules_from
 from headwater.fetch.client import make_fetcher
-from headwater.sources.adding import read_url
-from headwater.sources.discovery import discover, mark_subscribed
+from headwater.language import preferred_language
+from headwater.sources.discovery import FoundFeed, look_up, mark_subscribed
 from headwater.sources.lists import export_opml, import_opml
 from headwater.store.people.keys import ApiKey
 from headwater.views.feeds import FoundFeedView, ImportReportView, found_feed_json, import_report_json
@@ -33,7 +34,7 @@ OPML_BODY: dict[str, Any] = {
 
 
 class Page(BaseModel):
-    """A page, or a feed itself."""
+    """A page, a feed itself, or a handle such as r/python."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", json_schema_extra={"example": {"url": "https://example.org/"}}
@@ -55,13 +56,23 @@ class Discovery(BaseModel):
     responses=problem_responses(400),
     summary="Find a page's feeds",
 )
-async def discover_(context: InContext, page: Page) -> Json:
-    """The feeds of a page, best first; stores nothing. 422: the page cannot be had, or has none."""
-    url = read_url(page.url)
-    async with make_fetcher(context.settings) as fetcher:
-        found = await discover(url, fetcher, context.settings.visit_timeout_seconds)
+async def discover_(request: Request, context: InContext, page: Page) -> Json:
+    """What an address or a handle leads to, best first; stores nothing. Add one with its type, url and config.
+
+    A page without feeds can be watched: `how` is watch. 422: the page cannot be fetched.
+    """
+    found = await look_up_for(request, context, page.url)
     marked = await context.store.read(mark_subscribed, found)
     return {"feeds": [found_feed_json(feed) for feed in marked]}
+
+
+async def look_up_for(request: Request, context: InContext, text: str) -> list[FoundFeed]:
+    """What a text leads to, in the language of the request."""
+    settings = context.settings
+    language = preferred_language(request.headers.get("accept-language", ""))
+    rules = rules_from(settings.address_rules)
+    async with make_fetcher(settings) as fetcher:
+        return await look_up(text, fetcher, settings.visit_timeout_seconds, rules=rules, language=language)
 
 
 @router.post(

@@ -8,11 +8,13 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import UploadFile
 
 from headwater.collect.context import read_visit_context
+from headwater.collectors.recognition import rules_from
 from headwater.collectors.types import source_types
 from headwater.errors import FailureKind, HeadwaterError, InputError, Text, VisitError
 from headwater.fetch.client import make_fetcher
 from headwater.model import Source
-from headwater.sources.adding import NewSource, add_and_visit, read_new_source, read_url
+from headwater.sources.adding import NewSource, add_what_is_there, read_new_source
+from headwater.sources.addresses import read_url
 from headwater.sources.discovery import FoundFeed, discover, mark_subscribed, preview
 from headwater.sources.lists import import_opml
 from headwater.store.pipelines.templates import list_templates
@@ -40,14 +42,21 @@ async def add_page(page: InPage, url: str = "", type: str = "") -> HTMLResponse:
     if not url or not page.is_own:
         return await _show(page, url=url, type=type)
     try:
-        async with make_fetcher(page.context.settings) as fetcher:
-            found = await discover(read_url(url), fetcher, page.context.settings.visit_timeout_seconds)
+        found = await _discover(page, url)
     except HeadwaterError as error:
         is_page = isinstance(error, VisitError) and error.kind is FailureKind.NOT_A_FEED
         problem = None if is_page else error.render(page.language)
         return await _show(page, url=url, type=type, problem=problem, watch_url=url if is_page else None)
     found = await page.context.store.read(mark_subscribed, found)
     return await _show(page, url=url, type=type, found=found)
+
+
+async def _discover(page: Page, text: str) -> list[FoundFeed]:
+    settings = page.context.settings
+    rules = rules_from(settings.address_rules)
+    async with make_fetcher(settings) as fetcher:
+        seconds = settings.visit_timeout_seconds
+        return await discover(text, fetcher, seconds, rules=rules, language=page.language)
 
 
 @router.get("/sources/preview")
@@ -85,7 +94,7 @@ async def add(action: InAction) -> Response:
 def _read_wanted(action: Action) -> list[NewSource]:
     folder = action.folder()[0] or None
     if feeds := action.texts("feed")[:MOST_ADDED]:
-        return [read_new_source(feed, folder=folder) for feed in feeds]
+        return [_read_offer(feed, folder) for feed in feeds]
     return [
         read_new_source(
             action.text("url") or None,
@@ -93,8 +102,17 @@ def _read_wanted(action: Action) -> list[NewSource]:
             read_config_text(action.text("config")),
             action.text("name") or None,
             folder,
+            rules=rules_from(action.page.context.settings.address_rules),
         )
     ]
+
+
+def _read_offer(text: str, folder: str | None) -> NewSource:
+    """A feed's address, or a source of another type as the page wrote it: its url, type and config."""
+    if not text.startswith("{"):
+        return read_new_source(text, folder=folder)
+    offer = read_config_text(text)
+    return read_new_source(str(offer.get("url")), str(offer.get("type")), offer.get("config"), folder=folder)
 
 
 async def add_sources(page: Page, wanted: list[NewSource], templates: list[int]) -> list[Source]:
@@ -103,7 +121,7 @@ async def add_sources(page: Page, wanted: list[NewSource], templates: list[int])
     async with make_fetcher(context.settings) as fetcher:
         visit_context = await read_visit_context(context.store, context.settings, fetcher)
         results = await asyncio.gather(
-            *(add_and_visit(each, visit_context) for each in wanted), return_exceptions=True
+            *(add_what_is_there(each, visit_context) for each in wanted), return_exceptions=True
         )
     added = [each for each in results if isinstance(each, Source)]
     for problem in results:

@@ -11,7 +11,8 @@ from headwater.collectors.scraper import ScraperConfig
 from headwater.errors import HeadwaterError, InputError, Text
 from headwater.fetch.client import make_fetcher
 from headwater.formats.pages.scrape import Selectors
-from headwater.sources.adding import read_new_source, read_url, without_userinfo
+from headwater.sources.adding import read_new_source
+from headwater.sources.addresses import read_url, without_userinfo
 from headwater.sources.watching import PROPOSALS, Choice, PageShelf, WatchedPage, choose, copy_of, numbered
 from headwater.web.api.problems import Refusal
 from headwater.web.pages.adding import add_sources, choices_for_new, told_added
