@@ -18,6 +18,7 @@ from headwater.store.collecting.queue import reset_future_plans
 from headwater.store.core.database import Store
 from headwater.store.core.periodic import Turn, end_turn, keep_turn, take_turn
 from headwater.store.people.marks import cleanup_read_later
+from headwater.store.people.stories import delete_old_keys
 from headwater.store.pipelines.runs import take_back_waits
 from headwater.store.reading.items import count_all_items, note_item_count
 from headwater.store.reading.retention import (
@@ -121,6 +122,7 @@ class Upkeep:
         try:
             await self._set_right(now)
             await self._store.write(cleanup_read_later, now)
+            await self._forget_stories(now)
             await self._roll_up(now, done)
             note = await self._purge(turn, now, done)
             await self._store.write(note_item_count, await self._store.read(count_all_items), now)
@@ -144,6 +146,11 @@ class Upkeep:
                 log.warning(
                     "%s %s were to wait for a time that a wrong clock had set; they are due now", count, what
                 )
+
+    async def _forget_stories(self, now: float) -> None:
+        """Delete the keys of stories that are too old to be copied any more."""
+        while await self._paced(lambda rows: self._store.write(delete_old_keys, now, rows)):
+            pass
 
     async def _roll_up(self, now: float, done: Done) -> None:
         """Add the records up by the hour; those whose time is over go."""

@@ -36,6 +36,7 @@ from headwater.store.people.entries import (
 from headwater.store.people.keys import ApiKey, find_key
 from headwater.store.people.marks import set_starred
 from headwater.store.people.reading import mark_read
+from headwater.store.people.stories import mark_read_together
 from headwater.store.people.subscriptions import get_subscription, list_subscriptions
 from headwater.store.people.users import get_user
 from headwater.store.pipelines.starting import find_item_ids, start_runs
@@ -209,8 +210,10 @@ class _Tools:
         def write(connection: Connection) -> set[int]:
             if is_starred is not None:
                 set_starred(connection, rights.user.id, item_ids, is_starred, self._clock())
-            if is_read is not None:
-                mark_read(connection, rights.user.id, item_ids, is_read)
+            if is_read:
+                mark_read_together(connection, rights.user.id, item_ids)
+            elif is_read is not None:
+                mark_read(connection, rights.user.id, item_ids, False)
             return visible_ids(connection, rights.user.id, item_ids)
 
         return {"item_ids": sorted(await self._store.write(write))}

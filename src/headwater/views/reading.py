@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headwater.markup import visible_text
 from headwater.store.people.bookmarks import Bookmark
-from headwater.store.people.entries import Entry, EntryState
+from headwater.store.people.entries import Copy, Entry, EntryState
 from headwater.store.people.folders import Folder
 from headwater.store.people.subscriptions import Subscription
 from headwater.views.items import EXAMPLE as ITEM
@@ -52,6 +52,17 @@ class SubscriptionView(BaseModel):
     created_at: Time = Field(description="When you subscribed.")
 
 
+class CopyView(BaseModel):
+    """An entry of another of your subscriptions that tells the same story."""
+
+    id: int
+    feed_id: int | None
+    feed_title: str
+    title: str
+    url: str | None
+    is_read: bool
+
+
 class EntryView(BaseModel):
     """An item of one of your subscriptions, with your reading state."""
 
@@ -77,6 +88,9 @@ class EntryView(BaseModel):
         description="When it leaves the list; null: it stays, or is not on it."
     )
     tags: list[str]
+    also_in: list[CopyView] = Field(
+        description="Where else the same story is told; marking this one as read marks those too."
+    )
 
 
 class WholeEntryView(EntryView):
@@ -135,6 +149,7 @@ def _excerpt_of(entry: Entry) -> str:
     return " ".join(text.split())[:EXCERPT_CHARACTERS]
 
 
+_copy_json: Shape[Copy] = Shape(CopyView)
 folder_json: Shape[Folder] = Shape(FolderView, ("unread_count",))
 subscription_json: Shape[Subscription] = Shape(SubscriptionView)
 _ENTRY_PARTS: dict[str, Any] = {
@@ -154,6 +169,7 @@ _ENTRY_PARTS: dict[str, Any] = {
     "read_later": lambda entry: entry.state.later_at is not None,
     "read_later_until": lambda entry: iso(entry.state.later_until),
     "tags": lambda entry: list(entry.state.tags),
+    "also_in": lambda entry: [_copy_json(copy) for copy in entry.also_in],
 }
 entry_json: Shape[Entry] = Shape(EntryView, **_ENTRY_PARTS)
 whole_entry_json: Shape[Entry] = Shape(

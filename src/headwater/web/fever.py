@@ -23,6 +23,7 @@ from headwater.store.people.entries import (
 )
 from headwater.store.people.marks import set_starred
 from headwater.store.people.reading import mark_all_read, mark_read
+from headwater.store.people.stories import mark_read_together
 from headwater.store.people.subscriptions import Subscription
 from headwater.threads import showing
 from headwater.web.context import Context, InContext
@@ -164,8 +165,10 @@ def _mark(connection: Connection, user: User, parameters: Parameters, now: float
     if number is None:
         return
     if what == "item":
-        if how in ("read", "unread"):
-            mark_read(connection, user.id, [number], how == "read")
+        if how == "read":
+            mark_read_together(connection, user.id, [number])
+        elif how == "unread":
+            mark_read(connection, user.id, [number], False)
         elif how in ("saved", "unsaved"):
             set_starred(connection, user.id, [number], how == "saved", now)
     elif what in ("feed", "group") and how == "read":

@@ -72,6 +72,18 @@ class EntryState:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """An entry of another subscription that tells the same story."""
+
+    id: int
+    feed_id: int | None
+    feed_title: str
+    title: str
+    url: str | None
+    is_read: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """An item with a person's state."""
 
@@ -80,6 +92,8 @@ class Entry:
     folder_id: int | None
     feed_title: str
     state: EntryState = field(default=EntryState(False))
+    is_muted: bool = False  # its subscription is left out of lists of several
+    also_in: tuple[Copy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +316,7 @@ def read_entries(
     own, its = subscriptions.c, {item.source_id for item, _ in found.values()}
     feeds: dict[int, Any] = {}
     for some in batches(sorted(its)):
-        query = select(own.source_id, own.id, own.folder_id, own.title)
+        query = select(own.source_id, own.id, own.folder_id, own.title, own.is_muted)
         feeds |= {
             row.source_id: row
             for row in connection.execute(query.where(own.user_id == user_id, own.source_id.in_(some)))
@@ -318,7 +332,8 @@ def read_entries(
         if feed is None:
             entries.append(Entry(item, None, None, item.source_name, state))
         else:
-            entries.append(Entry(item, feed.id, feed.folder_id, feed.title or item.source_name, state))
+            title = feed.title or item.source_name
+            entries.append(Entry(item, feed.id, feed.folder_id, title, state, feed.is_muted))
     return entries
 
 

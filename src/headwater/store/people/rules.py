@@ -15,12 +15,13 @@ from sqlalchemy import Connection, Row, select
 
 from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.model import Json, StoredItem
-from headwater.store.core.bulk import batches, insert_rows, is_sqlite, select_by, storable
-from headwater.store.core.settings import get_setting, set_setting
-from headwater.store.core.tables import items, notifications, rules, settings
+from headwater.store.core.bulk import batches, insert_rows, select_by, storable
+from headwater.store.core.settings import get_setting, lock_setting, set_setting
+from headwater.store.core.tables import items, notifications, rules
 from headwater.store.people.folders import lock_user
 from headwater.store.people.marks import DAY, add_tags, read_tag, set_read_later, set_starred
 from headwater.store.people.reading import mark_read
+from headwater.store.people.stories import NewKeys, join_stories, subscribed_among, write_keys
 from headwater.store.publishing.outbox import NewDelivery, put_in_outbox
 from headwater.store.reading.items import select_items, stored_item
 from headwater.store.reading.positions import last_settled_position
@@ -186,10 +187,14 @@ def refuse_foreign_sources(connection: Connection, user_id: int, source_ids: Seq
 
 @dataclass(frozen=True, slots=True)
 class NewItems:
-    """Items that nothing of people's has been applied to yet, and up to which position."""
+    """Items that nothing of people's has been applied to yet, and up to which position.
+
+    `item_ids`: all of them that anyone subscribes to; `items`: those that rules may concern, whole.
+    """
 
     after: int
     until: int
+    item_ids: tuple[int, ...] = ()
     items: tuple[StoredItem, ...] = ()
     rules: Mapping[int, tuple[Rule, ...]] = field(default_factory=dict, hash=False)  # by the item's source
 
@@ -219,12 +224,14 @@ def read_new_items(connection: Connection, limit: int) -> NewItems:
     found = connection.execute(query).all()
     if not found:
         return NewItems(after, settled)
-    by_source = rules_for(connection, {row.source_id for row in found})
+    source_ids = {row.source_id for row in found}
+    read = subscribed_among(connection, source_ids)
+    by_source = rules_for(connection, source_ids)
     wanted = [row.id for row in found if row.source_id in by_source]
     whole = select_items(longest_text=LONGEST_TEXT).where(items.c.id.in_(wanted)).order_by(items.c.position)
     until = found[-1].position if len(found) == limit else settled
     stored = tuple(map(stored_item, connection.execute(whole))) if wanted else ()
-    return NewItems(after, until, stored, by_source)
+    return NewItems(after, until, tuple(row.id for row in found if row.source_id in read), stored, by_source)
 
 
 def rules_for(connection: Connection, source_ids: Iterable[int]) -> dict[int, tuple[Rule, ...]]:
@@ -246,13 +253,24 @@ def rules_for(connection: Connection, source_ids: Iterable[int]) -> dict[int, tu
     return {source_id: tuple(sorted(those, key=lambda each: each.id)) for source_id, those in found.items()}
 
 
-def note_followed(connection: Connection, new: NewItems, matches: Sequence[Match], now: float) -> bool:
-    """Do what the rules say and move the place. False: another worker has moved it, and nothing is done."""
-    if not is_sqlite(connection):
-        connection.execute(select(settings.c.key).where(settings.c.key == FOLLOWED_KEY).with_for_update())
+def note_followed(
+    connection: Connection,
+    new: NewItems,
+    matches: Sequence[Match],
+    now: float,
+    keys: Sequence[NewKeys] = (),
+    copies: Sequence[tuple[int, int]] = (),
+) -> bool:
+    """Note the copies, do what the rules say and move the place.
+
+    False: another worker has moved it, and nothing is done.
+    """
+    lock_setting(connection, FOLLOWED_KEY)
     if new.after >= 0 and followed_position(connection) != new.after:
         return False
     set_setting(connection, FOLLOWED_KEY, new.until, now)
+    write_keys(connection, keys)
+    join_stories(connection, copies)
     apply_rules(connection, matches, now)
     return True
 

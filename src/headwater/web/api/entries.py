@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from headwater.errors import InputError, NotFoundError
+from headwater.markup import LONGEST_TEXT
 from headwater.model import User
 from headwater.store.people.entries import (
     Entry,
@@ -27,8 +28,10 @@ from headwater.store.people.marks import (
     set_read_later,
     set_starred,
 )
+from headwater.store.people.once import show_once, with_copies
 from headwater.store.people.preferences import known_preferences
 from headwater.store.people.reading import mark_all_read, mark_read
+from headwater.store.people.stories import mark_read_together
 from headwater.store.people.subscriptions import get_subscription, list_subscriptions
 from headwater.store.reading.fitting import count_fitting
 from headwater.store.reading.search import index_new_items
@@ -93,7 +96,7 @@ class BulkEntryChanges(EntryChanges):
 
 class Changed(BaseModel):
     entry_ids: list[int] = Field(
-        description="The entries that were changed; those that are not yours are left out."
+        description="The entries that were changed, with copies of their stories; those not yours are left out."
     )
 
 
@@ -163,9 +166,15 @@ async def list_(
     since: Since = None,
     until: Until = None,
     full: Annotated[bool, Query(description="With their texts.")] = False,
+    once: Annotated[
+        bool, Query(description="Show a story once that several sources tell, where preferences say so.")
+    ] = True,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Your entries by time. Conditions must all hold. `since` and `until` are about when a visit found the entry."""
+    """Your entries by time. Conditions must all hold. `since` and `until` are about when a visit found the entry.
+
+    A story that several sources tell stands once, with `also_in`; a page may then hold fewer than `limit`.
+    """
     store = context.store
     search = (search or "").strip() or None
     if search:
@@ -191,11 +200,13 @@ async def list_(
             after=None if after is None else (after[0], after[1]),
             limit=limit,
         )
-        numbers = [place.id for place in places[:limit]]
-        if full:
-            room = count_fitting(connection, numbers)
-            return places, read_entries(connection, user.id, numbers[:room]), room
-        return places, read_entries(connection, user.id, numbers, longest_text=LISTED_TEXT), limit
+        room = count_fitting(connection, [place.id for place in places[:limit]]) if full else limit
+        shown = places[: min(room, limit)]
+        if once:
+            shown = show_once(connection, user.id, shown, wanted, sort)
+        length = LONGEST_TEXT if full else LISTED_TEXT
+        entries = read_entries(connection, user.id, [place.id for place in shown], longest_text=length)
+        return places, with_copies(connection, user.id, entries), room
 
     places, found, room = await store.read(read)
     _, following = split_page(places, room, lambda place: (place.item_at, place.id))
@@ -262,7 +273,11 @@ async def one(
     request: Request, context: InContext, user: InUser, entry_id: EntryId, if_none_match: IfNoneMatch = None
 ) -> Response:
     """An entry with its text."""
-    return answer_tagged(request, whole_entry_json(await context.store.read(get_entry, user.id, entry_id)))
+    return answer_tagged(request, whole_entry_json(await context.store.read(_one, user, entry_id)))
+
+
+def _one(connection: Connection, user: User, entry_id: int) -> Entry:
+    return with_copies(connection, user.id, [get_entry(connection, user.id, entry_id)])[0]
 
 
 @router.patch(
@@ -277,7 +292,7 @@ async def change(context: InContext, user: InUser, entry_id: EntryId, changes: E
     def write(connection: Connection) -> Entry:
         get_entry(connection, user.id, entry_id)
         _change(connection, user, [entry_id], changes, context.clock())
-        return get_entry(connection, user.id, entry_id)
+        return _one(connection, user, entry_id)
 
     return whole_entry_json(await context.store.write(write))
 
@@ -304,8 +319,10 @@ def _change(
         for entry in read_entries(connection, user.id, entry_ids, longest_text=1):
             remove_tags(connection, user.id, [entry.item.id], set(entry.state.tags) - set(changes.tags))
         done |= add_tags(connection, user.id, entry_ids, changes.tags, now)
-    if changes.is_read is not None:
-        done |= mark_read(connection, user.id, entry_ids, changes.is_read)
+    if changes.is_read:
+        done |= mark_read_together(connection, user.id, entry_ids)
+    elif changes.is_read is not None:
+        done |= mark_read(connection, user.id, entry_ids, False)
     return done
 
 

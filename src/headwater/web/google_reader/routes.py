@@ -27,6 +27,7 @@ from headwater.store.people.entries import Entry, count_entries, read_entries
 from headwater.store.people.folders import change_folder, make_folder_path, move_folder, remove_folder
 from headwater.store.people.marks import add_tags, delete_tag, remove_tags, rename_tag, set_starred
 from headwater.store.people.reading import mark_all_read, mark_read, unread_counts
+from headwater.store.people.stories import mark_read_together
 from headwater.store.people.subscriptions import change_subscription, unsubscribe
 from headwater.threads import showing
 from headwater.web.api.subscriptions import OPML
@@ -359,7 +360,7 @@ def _edit(
     if "starred" in kinds | gone:
         set_starred(connection, user.id, numbers, "starred" in kinds, now)
     if "read" in kinds:
-        mark_read(connection, user.id, numbers, True)
+        mark_read_together(connection, user.id, numbers)
     elif "unread" in kinds or "read" in gone:
         mark_read(connection, user.id, numbers, False)
 
@@ -382,7 +383,7 @@ async def mark_all_as_read(context: InContext, user: InReader, parameters: InPar
                 connection, user.id, wanted, Parameters({}), usual=MOST_PLACES, most=MOST_PLACES
             )
             old = [place.id for place in places if until is None or place.first_seen_at <= until]
-            mark_read(connection, user.id, old, True)
+            mark_read_together(connection, user.id, old)
 
     await context.store.write(write)
     return PlainTextResponse(OK)

@@ -81,6 +81,8 @@ from headwater.store.core.tables.reading import (
     rules,
     saved_searches,
     source_counts,
+    story_items,
+    story_keys,
     subscriptions,
 )
 
@@ -148,6 +150,8 @@ __all__ = [
     "source_stats",
     "sources",
     "step_rates",
+    "story_items",
+    "story_keys",
     "subscriptions",
     "targets",
     "url_states",

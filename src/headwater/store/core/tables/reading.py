@@ -4,7 +4,18 @@ Reading state grows with what people did. A subscription has a level: items of i
 position are read, later ones are unread. `read_exceptions` holds the items for which the opposite is true.
 """
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint, text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
 
 from headwater.store.core.tables.columns import Id, Seconds, column, metadata
 
@@ -91,6 +102,27 @@ entry_tags = Table(
     column("tagged_at", Seconds),
 )
 Index("ix_entry_tags_item_id", entry_tags.c.item_id)
+
+story_keys = Table(  # by which copies of a story are found: of each key, the newest item
+    "story_keys",
+    metadata,
+    Column("key", Id, primary_key=True, autoincrement=False),
+    column("item_id", Id),  # which may have been deleted
+    column("source_id", Id),
+    column("sketch", LargeBinary),
+    column("seen_at", Seconds),
+)
+Index("ix_story_keys_seen_at", story_keys.c.seen_at)
+
+story_items = Table(  # items whose story another source tells as well
+    "story_items",
+    metadata,
+    Column("item_id", Id, ForeignKey("items.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    column("story_id", Id),  # the number of one of its items, which may have been deleted
+    column("source_id", Id),
+    column("position", Id),  # of the item
+)
+Index("ix_story_items_story_id", story_items.c.story_id)
 
 saved_searches = Table(
     "saved_searches",
