@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: help demo test browser lint release-check bench soak extras docs site screenshots pins clean
+.PHONY: help demo test test-all browser lint release-check bench soak extras docs site screenshots pins clean
 
 .venv/.ready: constraints.txt pyproject.toml hatch_build.py $(wildcard src/headwater/schedule/kernel/*.p*)
 	$(PYTHON) -m venv .venv
@@ -21,8 +21,14 @@ help:  ## this list
 demo: .venv/.ready  ## collect from a built-in publisher and show the dashboard
 	@$(BIN)/headwater demo
 
-test: .venv/.ready-dev  ## all tests, on SQLite and PostgreSQL
-	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not release' --ignore tests/browser $(ARGS)
+PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser
+
+test: .venv/.ready-dev  ## the quick ring of tests, on SQLite and PostgreSQL: before every commit
+	$(PYTEST) -m 'not slow and not release' $(ARGS)
+
+test-all: .venv/.ready-dev  ## both rings: also chaos, other programs, the documents' examples, the browser
+	HEADWATER_TEST_RING=all $(PYTEST) -m 'not release' $(ARGS)
+	$(BIN)/python -m pytest tests/browser
 
 browser: .venv/.ready-dev  ## the dashboard in a real browser; needs chromium
 	$(BIN)/python -m pytest tests/browser $(ARGS)

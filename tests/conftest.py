@@ -8,10 +8,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import settings
 
 from headwater.store.core.database import Store
 from tests.clock import FakeClock
 from tests.databases import copy_sqlite, empty_tables, postgres_database, postgres_server
+from tests.examples import examples
 from tests.origin import Origin
 from tests.plugins import step_plugin
 from tests.query_plans import PlanWatcher
@@ -21,6 +23,9 @@ __all__ = ["step_plugin"]
 DATABASES = ("sqlite", "postgresql")
 
 _shared_server = ExitStack()
+
+settings.register_profile("ring", max_examples=examples(settings().max_examples))
+settings.load_profile("ring")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

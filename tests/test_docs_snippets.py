@@ -21,6 +21,8 @@ import pytest
 from tests.command import Headwater
 from tests.internet import Internet
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/*.md")])
 RUN = ("sh", "python")

@@ -34,6 +34,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.slow
 def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
     package = ROOT / "src" / "headwater"
     expected = {
@@ -75,6 +76,7 @@ def test_steps_of_the_quickstart_need_no_extra() -> None:
     assert said.stdout.strip() == "False", "it is the child's to load it"
 
 
+@pytest.mark.slow
 def test_what_is_installed_from_it_works(wheel: Path, tmp_path: Path) -> None:
     """In an environment of its own; only what Headwater depends on is borrowed from this one."""
     environment = tmp_path / "environment"

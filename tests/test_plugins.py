@@ -189,6 +189,7 @@ def example_is_listed(headwater: Headwater) -> bool:
     return "headwater-example-collector 1.0" in headwater.ok("plugins")
 
 
+@pytest.mark.slow
 def test_the_example_works_once_it_is_installed(
     example_site: Path, tmp_path: Path, database_url: str, origin: Origin
 ) -> None:
@@ -231,6 +232,7 @@ def test_the_example_works_once_it_is_installed(
     assert "there is no source type example.lines" in shown["last_error"]
 
 
+@pytest.mark.slow
 def test_the_examples_own_tests_pass(example_site: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(EXAMPLE)],

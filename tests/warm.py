@@ -17,9 +17,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import typer.main
 
 # What commands import, Headwater's own modules among them; each reads its settings when it runs.
 MODULES = (
@@ -165,12 +168,46 @@ class _Server:
 def main() -> None:
     for module in MODULES:
         importlib.import_module(module)
+    typer.main.get_command = cache(typer.main.get_command)  # made of the same declarations in every child
+    typer.main.get_command(importlib.import_module("headwater.cli.app").app)
     gc.freeze()  # a child that looks for garbage leaves these pages shared
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         arguments = _Server(connection).serve()
     if arguments is not None:
         sys.argv = ["headwater", *arguments]
+        _end(_run())
+
+
+def _run() -> int:
+    """Run the command; its exit status, with what the interpreter would say of an error."""
+    try:
         runpy.run_module("headwater", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        print(ended.code, file=sys.stderr)
+        return 1
+    except BaseException:  # noqa: BLE001 - as the interpreter does at its end
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _end(status: int) -> None:
+    """End as the interpreter does, but leave out taking every module apart, which takes longer than most commands.
+
+    What nothing holds any more is collected, so that a socket left open still makes itself heard.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    gc.collect()
+    for stream in (sys.stdout, sys.stderr):
+        if not stream.closed:
+            try:
+                stream.flush()
+            except OSError:
+                status = 120  # as the interpreter says that its reader has gone
+    os._exit(status & 0xFF)
 
 
 if __name__ == "__main__":

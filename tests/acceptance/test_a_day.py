@@ -22,6 +22,8 @@ from tests.clock import FakeClock
 from tests.databases import copy_sqlite
 from tests.histories import even
 
+pytestmark = pytest.mark.slow
+
 SOURCES = 10_000
 DAY = 86_400.0
 TICK = 60.0  # the clock moves this far at least; what comes due in between waits for it

@@ -17,6 +17,8 @@ from headwater.store.core.tables import collection_records, sources
 from tests.command import Headwater
 from tests.origin import Answer, Origin
 
+pytestmark = pytest.mark.slow
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:

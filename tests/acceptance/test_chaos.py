@@ -29,6 +29,8 @@ from tests.databases import PrivatePostgres, copy_sqlite, postgres_database
 from tests.leases import leases
 from tests.origin import Answer, Origin, Received
 
+pytestmark = pytest.mark.slow
+
 SOURCES = 120
 VISIT_SECONDS = 3.0
 LEASE_SECONDS = VISIT_SECONDS + 5.0

@@ -15,6 +15,8 @@ from tests.acceptance.test_slow_host import add
 from tests.collect.test_engine import rss
 from tests.origin import Answer, Origin
 
+pytestmark = pytest.mark.slow
+
 DRIPS = 60
 MOST_WAIT_SECONDS = 20.0  # on a machine with much else to do; alone it is three
 GIVEN_UP_SECONDS = 40.0  # of the sixty that a visit may take

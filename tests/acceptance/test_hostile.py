@@ -45,6 +45,8 @@ from tests.hostile import (
 )
 from tests.origin import Answer, Origin
 
+pytestmark = pytest.mark.slow
+
 MOST_SECONDS = 2.0  # of any request of a healthy user
 MOST_HEALTH_SECONDS = 1.0
 MOST_MEGABYTES = 400.0

@@ -19,6 +19,8 @@ from tests.command import Headwater
 from tests.leases import leases
 from tests.origin import Answer, Origin, Received
 
+pytestmark = pytest.mark.slow
+
 KILLS = 50
 # None that corrects its items: whatever is stored as changed was doubled.
 SOURCES = [replace(source, corrects=False) for source in many(100)]

@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from headwater.model import Item
 from headwater.publish.alerts import KEY as ALERTS_KEY
 from headwater.publish.digests import read_digest
@@ -23,6 +25,8 @@ from headwater.store.reading.results import result_history
 from tests.command import Headwater
 from tests.origin import Answer, Origin
 from tests.pipeline.making import make_template, step
+
+pytestmark = pytest.mark.slow
 
 ROUNDS = 5
 ITEMS = 4  # in each round

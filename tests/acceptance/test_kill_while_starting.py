@@ -27,6 +27,8 @@ from tests.rows import fill
 from tests.snippet_command import handles_stopping
 from tests.store.test_upgrading import check, rows_of
 
+pytestmark = pytest.mark.slow
+
 SOURCES = 5
 ITEMS = 4  # of each
 ROUNDS = 4

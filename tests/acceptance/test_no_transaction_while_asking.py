@@ -24,6 +24,8 @@ from tests.clock import FakeClock
 from tests.collect.test_engine import add, rss
 from tests.origin import Answer, Origin, Received
 
+pytestmark = pytest.mark.slow
+
 SOURCES = 12
 
 

@@ -17,6 +17,8 @@ from tests.acceptance.test_collector_document import looping, wait_for
 from tests.command import Headwater
 from tests.origin import Answer, Origin, Received
 
+pytestmark = pytest.mark.slow
+
 FEED = "<rss version='2.0'><channel><title>One</title><item><guid>1</guid><title>one</title></item></channel></rss>"
 STATES = {
     "good": "on_time",

@@ -20,7 +20,7 @@ from tests.command import Headwater
 from tests.origin import Answer, Origin, Received
 from tests.pipeline.making import make_runs, read_run, step
 
-pytestmark = pytest.mark.usefixtures("step_plugin")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("step_plugin")]
 RUNS = 200
 WORKERS = 3
 PAST_THE_LEASE_SECONDS = 14.0

@@ -21,6 +21,8 @@ from tests.pipeline.steps.media import mp4
 from tests.pipeline.steps.model_service import ModelService
 from tests.pipeline.steps.tiny_whisper import write_model
 
+pytestmark = pytest.mark.slow
+
 # As the document writes it; what is added is where to find things.
 DOCUMENT = """
 [

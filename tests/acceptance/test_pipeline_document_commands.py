@@ -15,6 +15,8 @@ from tests.pipeline.steps.media import mp4
 from tests.pipeline.steps.model_service import ModelService
 from tests.pipeline.steps.tiny_whisper import write_model
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("headwater.pipeline.worker")
 
 

@@ -13,6 +13,8 @@ from tests.command import Headwater
 from tests.hub import Hub
 from tests.origin import Origin
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def hub() -> Iterator[Hub]:

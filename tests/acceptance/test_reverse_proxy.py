@@ -21,6 +21,8 @@ from tests.cli.test_sign_in import Browser
 from tests.command import Headwater
 from tests.databases import copy_sqlite
 
+pytestmark = pytest.mark.slow
+
 PUBLIC = "news.example"
 BARE = ""
 FORWARDING = """

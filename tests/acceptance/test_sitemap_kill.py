@@ -14,6 +14,8 @@ from tests.command import Headwater
 from tests.origin import Answer, Origin
 from tests.sitemaps.site import Site, name_of
 
+pytestmark = pytest.mark.slow
+
 KILLS = 30
 
 

@@ -18,6 +18,8 @@ from headwater.store.core.tables import sources
 from tests.collect.test_engine import rss
 from tests.origin import Answer, Origin
 
+pytestmark = pytest.mark.slow
+
 SLOW = 500
 OTHERS = 80  # half of them new, half coming due over COMING_SECONDS
 COMING_SECONDS = 6.0

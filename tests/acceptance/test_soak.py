@@ -5,6 +5,8 @@ import pytest
 from tests.soak.measuring import Meter, Series, bookkeeping_leaks
 from tests.soak.run import DATABASES, soak
 
+pytestmark = pytest.mark.slow
+
 SEED = 20_261_115
 
 

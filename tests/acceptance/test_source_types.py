@@ -37,6 +37,8 @@ from tests.fake_services import (
 )
 from tests.origin import Answer, Origin
 
+pytestmark = pytest.mark.slow
+
 FEED = "<rss version='2.0'><channel><title>Hub</title>{items}</channel></rss>"
 
 

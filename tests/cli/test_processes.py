@@ -17,6 +17,8 @@ from tests.cli.test_serve import free_port
 from tests.command import Headwater
 from tests.origin import Origin
 
+pytestmark = pytest.mark.slow
+
 FEED = b"<rss><channel><title>A</title><item><guid>%d</guid><title>t</title></item></channel></rss>"
 
 

@@ -131,6 +131,7 @@ async def test_the_publisher_goes_when_the_dashboard_cannot_start(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_whole_demo(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()

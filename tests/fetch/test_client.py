@@ -21,6 +21,7 @@ from headwater.fetch import BasicAuth, BearerAuth, Fetcher, Request
 from headwater.fetch.client import make_fetcher
 from headwater.fetch.url import keeps_credentials, read_proxy, read_url
 from headwater.model import Hints, Validators
+from tests.examples import examples
 from tests.fetch import USER_AGENT, door
 from tests.origin import Answer, Encoding, Origin, Received, compress
 
@@ -310,7 +311,7 @@ async def test_credentials_stay_with_their_origin(origin: Origin, fetcher: Fetch
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=6), st.sampled_from((301, 302, 307, 308)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_credentials_are_sent_until_the_first_hop_to_another_origin_and_never_after(
     places: list[int], status: int
 ) -> None:

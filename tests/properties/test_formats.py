@@ -19,6 +19,7 @@ from headwater.formats.opml import Outline, read_opml, write_opml
 from headwater.formats.pages.discover import find_feeds
 from headwater.formats.sitemaps.read import read_sitemap
 from headwater.model import Enclosure, Hints
+from tests.examples import examples
 from tests.formats.feeds import test_damage
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,7 +64,7 @@ DOCUMENTS = st.one_of(
 )
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     DOCUMENTS,
     st.sampled_from([None, "text/xml; charset=utf-16", "text/xml; charset=latin-1", "x; charset=\x00"]),
@@ -85,7 +86,7 @@ def test_parse_raises_nothing_but_its_own_error_and_is_deterministic(
             assert moment is None or moment.tzinfo is UTC
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(DOCUMENTS)
 def test_the_other_readers_raise_nothing_but_their_own_error(data: bytes) -> None:
     for read in (read_sitemap, read_opml):
@@ -96,7 +97,7 @@ def test_the_other_readers_raise_nothing_but_their_own_error(data: bytes) -> Non
     find_feeds(data, "https://e.org/")
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_a_sensible_date_or_none(text: str) -> None:
     moment = parse_date(text)
@@ -226,7 +227,9 @@ FEEDS = st.builds(
 
 @pytest.mark.parametrize("format", ["rss", "atom", "json"])
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(feed=FEEDS)
 def test_publishing_and_reading_back_keeps_every_field(format: str, feed: Feed) -> None:

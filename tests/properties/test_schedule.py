@@ -19,9 +19,10 @@ from headwater.schedule.policy import Policy
 from headwater.simulate.engine import replay_source
 from headwater.simulate.trace import Conditions, SourceTrace
 from tests.driving import drive
+from tests.examples import examples
 from tests.histories import DAY, MONDAY
 
-LOTS = settings(max_examples=100, deadline=None)
+LOTS = settings(max_examples=examples(100), deadline=None)
 policies: st.SearchStrategy[Policy] = st.one_of(
     st.floats(1e-2, 1e7).map(AdaptivePolicy),
     st.just(CadencePolicy()),

@@ -24,6 +24,8 @@ import pytest
 from tests.origin import Origin
 from tests.sitemaps.site import Site, name_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "how-to" / "turn-a-sitemap-into-a-feed.md"
 ENDED = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from sqlalchemy import Connection, MetaData, select
 
 from headwater.store.collecting.queue import iterate_due
@@ -29,6 +30,11 @@ from tests.rows import fill
 
 NOW = 1_790_000_000.0
 OLD = sorted(known_revisions() - {HEAD})
+
+
+def all_but_the_last_slow(values: list[str]) -> list[ParameterSet]:
+    """The same test with each value: the quick ring tries the newest alone."""
+    return [*(pytest.param(each, marks=pytest.mark.slow) for each in values[:-1]), pytest.param(values[-1])]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -85,7 +91,7 @@ def check(store: Store, before: dict[str, list[dict[str, Any]]]) -> None:
         assert min(take_positions(connection, 1)) > 3
 
 
-@pytest.mark.parametrize("age", OLD)
+@pytest.mark.parametrize("age", all_but_the_last_slow(OLD))
 def test_nothing_is_lost_on_the_way_to_the_newest_schema(age: str, aged: Store) -> None:
     before = make(aged, age)
     upgrade(aged)
@@ -155,7 +161,7 @@ def test_upgrade_of_an_earlier_form_ends_in_the_newest_schema(form: str, aged: S
         assert [str(each.message) for each in schema_differences(connection)] == []
 
 
-@pytest.mark.parametrize("age", OLD[::3])
+@pytest.mark.parametrize("age", all_but_the_last_slow(OLD[::3]))
 def test_an_old_backup_is_restored_into_the_newest_schema(
     age: str, aged: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
+import pytest
 
 from headwater.sources.adding import add_unvisited, read_new_source
 from headwater.store.core.database import Store
@@ -14,6 +15,8 @@ from headwater.store.people.keys import add_key
 from tests.collect.test_engine import rss
 from tests.command import Headwater
 from tests.origin import Origin
+
+pytestmark = pytest.mark.slow
 
 SOURCES, ITEMS = 30, 20
 WARMING = 40  # rounds of all paths: everything is loaded, every connection has prepared its statements

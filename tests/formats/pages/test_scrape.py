@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from headwater.formats.pages.propose import _CHROME_WORDS, propose
 from headwater.formats.pages.scrape import Selectors, find_date, find_selector_fault, scrape
 from headwater.formats.pages.trending import read_trending
+from tests.examples import examples
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 URL = "https://one.example/blog/"
@@ -122,7 +123,7 @@ words = st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8)
     st.booleans(),
     st.integers(1, 4),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_list_is_found_in_whatever_dress(
     count: int, tag: str, classes: list[str], heading: str, depth: int, dated: bool, variants: int
 ) -> None:
@@ -147,7 +148,7 @@ def test_a_list_is_found_in_whatever_dress(
 
 
 @given(st.binary(max_size=400) | st.text("<>/abli h2='\" ", max_size=400).map(str.encode))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_no_page_breaks_it(html: bytes) -> None:
     propose(html, url=URL)
     scrape(html, Selectors("li", "h2", "a", "b", "i", "img", "a"), url=URL)

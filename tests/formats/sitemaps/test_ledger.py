@@ -18,6 +18,7 @@ from headwater.formats.sitemaps.ledger import (
 )
 from headwater.formats.sitemaps.read import read_sitemap
 from headwater.model import Validators
+from tests.examples import examples
 
 Dates = dict[int, int]  # page: day
 
@@ -54,7 +55,7 @@ def changes(ledger: Ledger, data: bytes) -> tuple[dict[str, str], Reading]:
 pages = st.dictionaries(st.integers(0, 40), st.integers(0, 28), min_size=1, max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(before=pages, after=pages, seed=st.integers(0, 9))
 def test_what_changed_is_told_whatever_the_order(before: Dates, after: Dates, seed: int) -> None:
     ledger = begin(before)
@@ -76,7 +77,7 @@ def test_what_changed_is_told_whatever_the_order(before: Dates, after: Dates, se
     assert changes(ledger, write(dict(shuffled)))[0] == {}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(before=pages, after=pages)
 def test_a_ledger_is_the_same_after_it_was_stored(before: Dates, after: Dates) -> None:
     ledger = begin(before)

@@ -18,6 +18,8 @@ from tests.origin import Origin
 from tests.pipeline.steps.harness import make_context, run_step
 from tests.pipeline.steps.media import mp4, wav
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_media_file_is_downloaded_once(tmp_path: Path, origin: Origin, fetcher: Fetcher) -> None:
     video = mp4()

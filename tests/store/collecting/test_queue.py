@@ -35,6 +35,7 @@ from headwater.store.core.database import Store
 from headwater.store.core.tables import collection_records, source_leases
 from headwater.store.reading.items import ItemChange, list_items
 from tests.clock import NOON
+from tests.examples import examples
 
 
 def make(connection: Connection, name: str, now: float = NOON) -> Source:
@@ -367,7 +368,9 @@ class UndoneError(Exception):
     """Ends an example, so that the next begins with an empty database."""
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(40)
+)
 @given(
     st.lists(
         st.one_of(

@@ -23,6 +23,7 @@ from headwater.store.core.database import Store
 from headwater.store.core.settings import get_setting, interval_settings, set_setting
 from headwater.store.core.tables import sources
 from tests.clock import NOON
+from tests.examples import examples
 
 
 def test_added_sources_are_listed_in_order(store: Store) -> None:
@@ -95,7 +96,9 @@ TIMES = st.none() | st.floats(0.0, 4e9)
         )
     ),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60), deadline=None
+)
 def test_change_of_many_puts_each_where_place_in_line_says(
     store: Store,
     enabled: bool,

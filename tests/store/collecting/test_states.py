@@ -14,6 +14,7 @@ from headwater.store.core.tables import sources
 from headwater.store.reports.catalog import SourceFilter, count_sources, find_sources, sources_page
 from headwater.store.reports.overview import count_sources as count_all
 from tests.clock import NOON
+from tests.examples import examples
 
 COLUMNS = (
     *("is_deleted", "schedule_enabled", "status", "consecutive_failures"),
@@ -31,7 +32,9 @@ rows = st.tuples(
 
 
 @given(st.lists(rows, min_size=1, max_size=12))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_states_in_sql_agree_with_python(store: Store, made: list[tuple[Any, ...]]) -> None:
     with store.writing() as connection:
         connection.execute(sources.delete())

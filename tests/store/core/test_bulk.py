@@ -10,6 +10,7 @@ from sqlalchemy import Boolean, Column, Double, Integer, LargeBinary, MetaData, 
 
 from headwater.store.core.bulk import VALUES, insert_rows, padding, run_by, select_by, storable, update_rows
 from headwater.store.core.database import Store
+from tests.examples import examples
 
 TABLE = Table(
     "bulk_rows",
@@ -66,7 +67,9 @@ def test_odd_values_come_back_as_they_were(bulk_store: Store) -> None:
     assert [(words, raw, id_) for id_, words, _, _, raw in read(bulk_store)] == changed
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(30)
+)
 @given(
     st.lists(
         st.tuples(

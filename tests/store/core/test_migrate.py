@@ -121,6 +121,7 @@ def test_another_programs_database_is_refused(empty_url: str) -> None:
         Store.open(empty_url)
 
 
+@pytest.mark.slow
 def test_workers_that_start_together_do_not_fight(empty_url: str) -> None:
     code = "import sys; from headwater.store.core.database import Store; Store.open(sys.argv[1]).close()"
     workers = [

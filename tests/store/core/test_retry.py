@@ -10,6 +10,8 @@ from headwater.errors import StoreError
 from headwater.store.core import retry as patience
 from tests.command import Headwater
 
+pytestmark = pytest.mark.slow
+
 
 def test_waiting_ends_when_the_database_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []

@@ -54,6 +54,7 @@ def test_schema_with_other_programs_tables_is_well(own: Store) -> None:
     assert messages(own) == []
 
 
+@pytest.mark.slow
 def test_schema_with_something_missing_is_found_and_repaired(own: Store) -> None:
     with own.writing() as connection:
         fill(connection, metadata)
@@ -68,6 +69,7 @@ def test_schema_with_something_missing_is_found_and_repaired(own: Store) -> None
         assert connection.exec_driver_sql("SELECT count(*) FROM items").scalar_one() == 3, "no row is lost"
 
 
+@pytest.mark.slow
 def test_schema_beyond_repair_is_found(own: Store) -> None:
     for statement, message in BEYOND_REPAIR.items():
         damage(own, statement)

@@ -119,6 +119,7 @@ def fill_items(store: Store, count: int) -> None:
         write_items(connection, [(1, changes, NOW)])
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_it_is_run_again(store: Store, other_url: str, tmp_path: Path) -> None:
     fill_items(store, 40_000)  # so many that the kill comes before the end
     headwater = Headwater(tmp_path, store.url.render_as_string(hide_password=False))
@@ -148,6 +149,7 @@ def test_killed_in_the_middle_it_is_run_again(store: Store, other_url: str, tmp_
         assert everything(other) == rows
 
 
+@pytest.mark.slow
 def test_after_the_move_nothing_comes_back_as_new(
     database_url: str, other_url: str, tmp_path: Path, origin: Origin
 ) -> None:

@@ -37,6 +37,8 @@ from tests.publish.test_outlets import store_items
 from tests.rows import fill
 from tests.web.api.test_collector import add
 
+pytestmark = pytest.mark.slow
+
 # Not that everything outside the description is refused: unknown parameters do no harm.
 PROMISES = [
     not_a_server_error,

@@ -21,6 +21,7 @@ from headwater.store.reading.items import ItemChange, write_items
 from headwater.store.reading.outlets import Outlet, add_outlet
 from headwater.store.reading.selection import Selection
 from tests.clock import NOON
+from tests.examples import examples
 from tests.web.pages.conftest import Visitor
 
 ODD = st.sampled_from(
@@ -126,7 +127,9 @@ def paths(item_id: int) -> list[str]:
     return ["/", "/items", f"/items/{item_id}", "/items?search=now", "/sources/1", *outlets, *api]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(item=ITEMS, extra=st.none() | EXTRAS, chinese=st.booleans())
 def test_pages_of_any_item_answer(
     furnished: Store, asking: Visitor, item: Item, extra: dict[str, Any] | None, chinese: bool
@@ -158,7 +161,9 @@ SOURCE_FIELDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(fields=SOURCE_FIELDS)
 def test_pages_of_any_source_answer(furnished: Store, asking: Visitor, fields: dict[str, Any]) -> None:
     with furnished.writing() as connection:
