@@ -39,7 +39,7 @@ class Accounts:
         refuse_for_now(request, account=account)
         user, password_hash = await self._context.store.read(find_password, name)
         async with self._room:
-            # Once more: those who waited with this one may have guessed too often meanwhile.
+            # Once more: others that waited with this one may have guessed too often meanwhile.
             refuse_for_now(request, account=account)
             is_right = await asyncio.to_thread(is_password, password_hash, password)
             if user is None or not is_right:

@@ -1,7 +1,7 @@
 """A copy of a web page to point at: its elements and words, and nothing that loads, runs or leads away. Pure.
 
-It is written anew, element by element. Classes and ids stay, so that a CSS selector finds the same elements in the copy
-as on the page.
+It is written again, element by element. Classes and ids stay, so that a CSS selector finds the same elements in it
+and on the page.
 """
 
 import re

@@ -31,7 +31,7 @@ async def go(
     """Send the browser to the provider.
 
     Not for another site's page: it could make us ask the provider, and connect a provider's account of its own choice
-    to the account of whoever is signed in here.
+    to the account that is signed in here.
     """
     if not page.is_own:
         return RedirectResponse(f"/login?{urlencode({'next': own_path(next)})}", status_code=303)
