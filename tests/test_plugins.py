@@ -145,7 +145,7 @@ def test_steps_go_through_the_same_door(installed: list[EntryPoint]) -> None:
     found = load_plugins(STEPS, Step, frozenset({"filter_content"}))
     problems = {each.name: each.problem.render("en") for each in found.disabled}
     assert not found.usable
-    assert "no class that extends Step" in problems["count_words"]
+    assert "not a class that extends Step" in problems["count_words"]
     assert "of its own" in problems["filter_content"]
 
 

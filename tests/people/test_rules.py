@@ -203,12 +203,12 @@ def test_trial_counts_the_last_week_and_changes_nothing(store: Store, clock: Fak
     [
         ({}, "would match every item"),
         ({"look_in": ["title"]}, "would match every item"),
-        ({"include_patterns": ["("]}, "no regular expression"),
+        ({"include_patterns": ["("]}, "not a regular expression"),
         ({"include_patterns": ["(a{40}){40}"]}, "repeats too often"),
         ({"include_patterns": ["a"] * 21}, "at most 20 regular expressions"),
         ({"include_keywords": ["x" * 20_000]}, "too long"),
         ({"include_keywords": ["\ud800"]}, "characters"),
-        ({"where": "]"}, "no JMESPath expression"),
+        ({"where": "]"}, "not a JMESPath expression"),
         ({"colour": "red"}, "wrong at colour"),
     ],
 )
