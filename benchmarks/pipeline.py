@@ -234,6 +234,7 @@ def main() -> int:
     arguments.add_argument("--runs", type=int, default=500)
     arguments.add_argument("--rounds", type=int, default=3, help="the median round counts")
     arguments.add_argument("--concurrency", type=int, default=10)
+    arguments.add_argument("--only", choices=("trivial", "results"), help="runs of this sort alone")
     options = arguments.parse_args()
     verdict = Verdict("pipeline")
     print(f"{'':12}{'peer':22}{'theirs':>10}{'ours':>10}   (runs of {STEPS} steps a second)")
@@ -248,10 +249,12 @@ def main() -> int:
             return postgres_database(server, f"bench_{label}")
 
         told = (options, directory, verdict)
-        _compare("postgresql", "plain Procrastinate", plain_procrastinate, ours, postgres, *told)
-        _compare("sqlite", "DBOS", dbos, ours, sqlite_file, *told)
-        for name, fresh in (("postgresql", postgres), ("sqlite", sqlite_file)):
-            _compare(name, "DBOS, with results", dbos_with_results, ours_with_results, fresh, *told)
+        if options.only != "results":
+            _compare("postgresql", "plain Procrastinate", plain_procrastinate, ours, postgres, *told)
+            _compare("sqlite", "DBOS", dbos, ours, sqlite_file, *told)
+        if options.only != "trivial":
+            for name, fresh in (("postgresql", postgres), ("sqlite", sqlite_file)):
+                _compare(name, "DBOS, with results", dbos_with_results, ours_with_results, fresh, *told)
     return verdict.exit_code()
 
 
