@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
+from headwater.store.core.database import Store
+from headwater.web.app import create_app
 from tests.acceptance.test_pipeline_document import DOCUMENT, SCHEMA, SENTENCE
 from tests.command import Headwater
 from tests.origin import Answer, Origin
+from tests.pipeline.making import make_settings
 from tests.pipeline.steps.media import mp4
 from tests.pipeline.steps.model_service import ModelService
 from tests.pipeline.steps.tiny_whisper import write_model
@@ -140,3 +144,19 @@ def test_the_documents_own_list_of_steps_is_added_and_run_as_it_is_written(
     assert run["steps"][2]["output_data"]["result"] == "a flood"
     assert run["steps"][3]["output_data"]["outlet"] == "default"
     assert [outlet["name"] for outlet in headwater.json("outlet", "list")] == ["default"]
+    _shows_what_was_made(database_url, tmp_path)
+
+
+def _shows_what_was_made(database_url: str, tmp_path: Path) -> None:
+    """The processed text and the analysis belong to the item, in the API and on its page."""
+    with Store.open(database_url) as store:
+        app = create_app(store, make_settings(tmp_path))
+        with TestClient(app, base_url="http://127.0.0.1:8626") as browser:
+            item = browser.get("/api/items/1").json()
+            page = browser.get("/items/1", headers={"Sec-Fetch-Site": "same-origin"}).text
+    assert item["results"]["transcript"]["body"] == SENTENCE
+    assert item["results"]["analysis"]["body"] == "a flood"
+    assert item["results"]["analysis"]["step_type"] == "analyze_content"
+    results = page[page.index('id="results"') :]
+    assert SENTENCE in results
+    assert "a flood" in results

@@ -13,6 +13,7 @@ import pytest
 from headwater.collect.engine import Engine
 from headwater.config import Settings
 from headwater.errors import InputError
+from headwater.pipeline.templates import read_template
 from headwater.pipeline.worker import Worker
 from headwater.publish.gallery import GALLERY, use_entry
 from headwater.publish.media import MediaAddresses
@@ -21,6 +22,7 @@ from headwater.publish.publisher import Publisher
 from headwater.store.collecting.sources import add_source
 from headwater.store.core.database import Store
 from headwater.store.core.tables import pipeline_executions
+from headwater.store.pipelines.templates import change_template, get_template
 from headwater.store.publishing.digests import make_due
 from headwater.store.reading.media import media_secret
 from headwater.store.reading.outlets import read_edition
@@ -28,7 +30,9 @@ from tests.fetch import door
 from tests.origin import Answer, Origin, Received
 from tests.pipeline.making import make_settings, until, working
 from tests.pipeline.steps.mail_server import mail_server
+from tests.pipeline.steps.media import wav
 from tests.pipeline.steps.model_service import ModelService
+from tests.pipeline.steps.tiny_whisper import write_model
 
 ARTICLE = "<html><head><title>A flood</title></head><body><article><h1>A flood</h1>" + (
     "<p>The river rose for three days, and the harbour of the old town is closed until Friday evening.</p>"
@@ -145,6 +149,70 @@ async def test_daily_digest_arrives_by_mail(place: Place) -> None:
     assert html is not None
     assert "A flood" in html.get_content()
     assert "In short: A poker night" in html.get_content()
+
+
+async def test_daily_digest_in_chinese_has_the_best_translated(place: Place) -> None:
+    def answer(prompt: str) -> str:
+        if "How much does this item matter" in prompt:
+            points = 9 if "A flood" in prompt else 3
+            return json.dumps({"score": points, "tags": [], "reason": "It is near."})
+        return json.dumps({"title": "洪水", "text": "河水上涨了三天。"})
+
+    place.models.rule = answer
+    async with mail_server() as box:
+        place.settings = replace(
+            place.settings,
+            smtp_host="127.0.0.1",
+            smtp_port=box.port,
+            smtp_security="none",
+            mail_sender="news@example.org",
+        )
+        fields = {"email": "ann@example.org", "language": "zh", "interests": "rivers", "folder": "News"}
+        place.use("daily-digest", **fields)
+        await place.collect()
+        await place.work()
+        with place.store.writing() as connection:
+            make_due(connection, "daily-digest", time.time())
+        await place.publish()
+        [message] = box.messages
+    assert message["Subject"].startswith("每日简报")
+    html = message.get_body(("html",))
+    assert html is not None
+    assert "河水上涨了三天" in html.get_content()
+    assert "poker" not in html.get_content().lower(), "it scored 3"
+    assert html.get_content().count("洪水") == 1
+
+
+async def test_entry_runs_for_the_newest_items_that_are_there(place: Place) -> None:
+    place.items(*(f"Item {number}" for number in range(12)))
+    with place.store.writing() as connection:
+        add_source(connection, name="One", type="rss.feed", url=place.feed, now=1.0, folder="News")
+    await place.collect()
+    with place.store.writing() as connection:
+        made = use_entry(connection, "full-text-feed", {"folder": "News"}, 2.0)
+    assert (made.run_count, made.asks_model, made.sends_mail) == (10, False, False)
+    await place.work()
+    entries = place.read("full-text-feed")
+    assert sum("the harbour of the old town" in entry.content[0].value for entry in entries) == 10
+
+
+async def test_podcast_is_transcribed_here_without_a_service(place: Place, tmp_path: Path) -> None:
+    sentence = "the river rose for three days"
+    model = write_model(tmp_path / "model", sentence)
+    place.origin.route("/1.wav", body=wav(), content_type="audio/wav")
+    place.models.rule = lambda prompt: "About rivers." if sentence in prompt else "not transcribed"
+    address = place.origin.url("/1.wav")
+    place.items("Episode 1", extra=f'<enclosure url="{address}" type="audio/wav" length="64044"/>')
+    place.use("podcast-summary", folder="News")
+    with place.store.writing() as connection:
+        template = get_template(connection, 1)
+        steps = [dict(step) for step in template.steps]
+        steps[1]["config"] = {"model": str(model), "device": "cpu", "skip_silence": False}
+        change_template(connection, 1, read_template({"name": template.name, "steps": steps}), 2.0)
+    await place.collect()
+    await place.work()
+    [entry] = place.read("podcast-summary")
+    assert "About rivers." in entry.content[0].value
 
 
 async def test_podcast_is_transcribed_summarised_and_keeps_its_enclosure(place: Place) -> None:

@@ -154,6 +154,40 @@ def remove(context: typer.Context, name: Name, json: Json = False) -> None:
     _tell(removed, (), t("removed template {id}: {name}"), json)
 
 
+@app.command(help=t("Show what language models were asked and what it cost, day by day."))
+def usage(
+    context: typer.Context,
+    days: Annotated[int, typer.Option(min=1, max=366, help=t("So many days, today included."))] = 30,
+    json: Json = False,
+) -> None:
+    from headwater.store.pipelines.models import name_owners, read_usage
+    from headwater.views.models import usage_json
+
+    session: Session = context.obj
+    with session.open_store() as store, store.reading() as connection:
+        found = read_usage(connection, time.time() - (days - 1) * 86_400)
+        names = name_owners(connection, found)
+    if json:
+        print_json([usage_json(each, owner_name=names[each.owner]) for each in found])
+        return
+    print_table(
+        (t("Day"), t("Used by"), t("Model"), t("Requests"), t("From the cache"), t("Tokens"), t("Cost")),
+        (
+            (
+                each.day,
+                names[each.owner],
+                each.model,
+                each.requests,
+                each.cached,
+                each.input_tokens + each.output_tokens,
+                f"{each.cost:.4g}" if each.cost else NOTHING,
+            )
+            for each in found
+        ),
+        empty=t("No model was asked yet."),
+    )
+
+
 @app.command(help=t("Check a template file; stores nothing."))
 def validate(
     context: typer.Context,

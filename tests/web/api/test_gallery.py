@@ -19,6 +19,7 @@ def test_entry_of_the_gallery_is_used_once_under_a_name(caller: MakeCaller, stor
         "digests": [],
         "targets": [],
         "sources": [],
+        "run_count": 0,
     }
     [template] = reader.get("/api/templates").json()["templates"]
     assert template["attachments"] == [{"scope": "folder", "value": "News"}]

@@ -1,5 +1,6 @@
 """What models were asked: answers to be used again, and what was spent in a day, by pipeline and digest."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -8,6 +9,7 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from headwater.store.core.bulk import is_sqlite, storable
 from headwater.store.core.tables import model_answers, model_usage
+from headwater.store.pipelines.templates import list_templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +137,10 @@ def read_usage(connection: Connection, since: float) -> list[DayUsage]:
         .order_by(column.day.desc(), column.owner, column.model)
     )
     return [DayUsage(*row) for row in connection.execute(query)]
+
+
+def name_owners(connection: Connection, found: Iterable[DayUsage]) -> dict[str, str]:
+    """The names of the pipelines and digests that asked, by `owner`; of one that is removed, its number."""
+    owners = {each.owner for each in found}
+    names = {f"template:{each.id}": each.name for each in list_templates(connection)} if owners else {}
+    return {owner: names.get(owner, owner.partition(":")[2] or owner) for owner in owners}

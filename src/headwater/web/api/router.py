@@ -15,6 +15,7 @@ from headwater.web.api import (
     gallery,
     items,
     keys,
+    models,
     outlets,
     preferences,
     raw_items,
@@ -36,6 +37,7 @@ for subject in (collector, feeds, subscriptions, sources, items, raw_items, temp
     router.include_router(subject.router)
 for subject in (
     gallery,
+    models,
     outlets,
     digests,
     targets,

@@ -75,7 +75,7 @@ PLACES = (
 
 
 # Pages that belong to another's place.
-PARTS = {"/targets": "/digests", "/digest-issues": "/digests"}
+PARTS = {"/models": "/pipelines", "/targets": "/digests", "/digest-issues": "/digests"}
 
 READER_HOME = "/account"
 READER_PLACES: tuple[tuple[str, str, str], ...] = ()  # what it shows people who are not admins

@@ -18,6 +18,7 @@ from headwater.web.pages import (
     gallery,
     items,
     live,
+    models,
     outlets,
     pipelines,
     provider,
@@ -58,7 +59,19 @@ def add_pages(app: FastAPI, context: Context) -> None:
     # What has a word in the place of a number comes before it.
     for module in (adding, gallery, live, reference, trying, watching):
         pages.include_router(module.router)
-    for module in (sources, items, pipelines, runs, outlets, digests, alerts, targets, settings, statistics):
+    for module in (
+        sources,
+        items,
+        pipelines,
+        runs,
+        outlets,
+        digests,
+        alerts,
+        targets,
+        models,
+        settings,
+        statistics,
+    ):
         pages.include_router(module.router)
     for module in (signin, provider, account, users, rules):
         pages.include_router(module.router)
