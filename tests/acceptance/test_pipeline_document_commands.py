@@ -72,7 +72,7 @@ def world(origin: Origin, whisper: Path, tmp_path: Path, database_url: str) -> I
     yield World(origin, Headwater(tmp_path, database_url), whisper)
 
 
-def test_the_documents_flow(world: World) -> None:
+def test_the_documents_flow(world: World, database_url: str, tmp_path: Path) -> None:
     run = world.run_to_its_end()
     assert run["status"] == "completed", run
     assert [step["status"] for step in run["steps"]] == ["completed"] * 4
@@ -91,6 +91,11 @@ def test_the_documents_flow(world: World) -> None:
     assert hook.headers["idempotency-key"] == published["idempotency_key"]
     assert "s3cret" not in json.dumps(run)
     assert world.headwater.json("items")[0]["status"] == "ANALYZED"
+    item, page = _shown(world.headwater, database_url, tmp_path)
+    assert item["results"]["transcript"]["body"] == SENTENCE
+    assert item["results"]["analysis"]["data"] == {"topic": "a flood", "score": 0.9}
+    assert SENTENCE in page
+    assert "a flood" in page
 
 
 def test_an_optional_failure_is_skipped(world: World) -> None:
@@ -144,19 +149,19 @@ def test_the_documents_own_list_of_steps_is_added_and_run_as_it_is_written(
     assert run["steps"][2]["output_data"]["result"] == "a flood"
     assert run["steps"][3]["output_data"]["outlet"] == "default"
     assert [outlet["name"] for outlet in headwater.json("outlet", "list")] == ["default"]
-    _shows_what_was_made(database_url, tmp_path)
+    item, page = _shown(headwater, database_url, tmp_path)
+    assert "transcript" in item["results"]
+    assert item["results"]["analysis"]["body"] == "a flood"
+    assert item["results"]["analysis"]["step_type"] == "analyze_content"
+    assert "a flood" in page
 
 
-def _shows_what_was_made(database_url: str, tmp_path: Path) -> None:
-    """The processed text and the analysis belong to the item, in the API and on its page."""
+def _shown(headwater: Headwater, database_url: str, tmp_path: Path) -> tuple[dict[str, Any], str]:
+    """The item in the API, and the results on its page."""
+    key = headwater.json("key", "add", "reader")["key"]
     with Store.open(database_url) as store:
         app = create_app(store, make_settings(tmp_path))
         with TestClient(app, base_url="http://127.0.0.1:8626") as browser:
-            item = browser.get("/api/items/1").json()
+            item = browser.get("/api/items/1", headers={"Authorization": f"Bearer {key}"}).json()
             page = browser.get("/items/1", headers={"Sec-Fetch-Site": "same-origin"}).text
-    assert item["results"]["transcript"]["body"] == SENTENCE
-    assert item["results"]["analysis"]["body"] == "a flood"
-    assert item["results"]["analysis"]["step_type"] == "analyze_content"
-    results = page[page.index('id="results"') :]
-    assert SENTENCE in results
-    assert "a flood" in results
+    return item, page[page.index('id="results"') :]

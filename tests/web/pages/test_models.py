@@ -1,4 +1,4 @@
-"""What models cost, by day: on the page and in the API."""
+"""What models cost, by day: on the page."""
 
 from headwater.store.core.database import Store
 from headwater.store.pipelines.models import Limits, add_usage, reserve_request
@@ -25,6 +25,4 @@ def test_models_page_adds_up_a_day_and_names_who_asked(visitor: Visitor, store: 
     assert "cost 0.75" in page
     assert "3 requests · 3150 tokens" in page
     assert "the budget was spent" in page
-    [morning, ours, gone] = visitor.client.get("/api/model-usage").json()["usage"]
-    assert (morning["owner_name"], morning["cost"], morning["input_tokens"]) == ("morning", 0.5, 1_000)
-    assert (ours["owner_name"], ours["refused"], gone["owner_name"]) == ("<b>Summaries</b>", 1, "99")
+    assert ">99</a>" in page.replace("<bdi>", "").replace("</bdi>", ""), "a removed pipeline is its number"
