@@ -13,4 +13,4 @@ def test_usage_of_models_says_who_asked_and_what_it_cost(caller: MakeCaller, sto
         add_usage(connection, "digest:morning", "llama3", NOON, (1_000, 50), 0.5)
     [line] = caller("read").get("/api/model-usage").json()["usage"]
     assert (line["owner_name"], line["cost"], line["input_tokens"]) == ("morning", 0.5, 1_000)
-    assert caller("read").get("/api/model-usage?days=0").status_code == 400
+    assert caller("read").get("/api/model-usage?days=0").status_code == 422
