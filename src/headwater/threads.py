@@ -33,6 +33,14 @@ class Lane:
 
 showing: Final = Lane("show", 2)  # items, for pages
 publishing: Final = Lane("publish", 1)  # large outlets
+LARGE_CHARACTERS: Final = 200_000  # of texts; cleaning fewer takes a moment
+
+
+def lane_for(characters: int) -> Lane:
+    """Where so many characters of texts are cleaned: large ones wait for each other, and nothing waits for them."""
+    return publishing if characters > LARGE_CHARACTERS else showing
+
+
 _reading: Final = Lane("read", 2)
 _reading_large: Final = Lane("read-large", 1)
 

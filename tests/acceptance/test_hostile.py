@@ -21,15 +21,20 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from headwater.model import Item
+from headwater.model import Item, Result
 from headwater.sources.adding import add_unvisited, read_new_source
 from headwater.store.collecting.sources import add_source
 from headwater.store.core.database import Store
 from headwater.store.core.tables import items, sources
+from headwater.store.people.app_passwords import add_app_password, fever_key
 from headwater.store.people.keys import add_key
+from headwater.store.people.subscriptions import OWNER, subscribe
+from headwater.store.reading.cursors import create_cursor
 from headwater.store.reading.items import ItemChange, write_items
 from headwater.store.reading.outlets import Outlet, add_outlet
+from headwater.store.reading.results import NewResult, write_results
 from headwater.store.reading.selection import Selection
+from headwater.web.limits import STRANGERS
 from tests.command import Headwater
 from tests.databases import copy_sqlite
 from tests.hostile import (
@@ -50,6 +55,7 @@ pytestmark = pytest.mark.slow
 MOST_SECONDS = 2.0  # of any request of a healthy user
 MOST_HEALTH_SECONDS = 1.0
 MOST_MEGABYTES = 400.0
+LONG_ITEMS = 60  # of the longest text that is stored
 STOP_SECONDS = 30.0  # for what is under way, as documented; ending takes a little more
 ANSWERED_SECONDS = 120.0  # every request of an attacker ends, too
 VISITED_SECONDS = 240.0
@@ -210,6 +216,7 @@ class House:
         self.item_id = 0
         self.hostile_ids: list[int] = []
         self.address = ""
+        self.app_password = ""
         self.pid = 0
 
     def furnish(self, store: Store) -> None:
@@ -234,6 +241,19 @@ class House:
                     write_items(connection, [(old.id, (change,), now + 1)])
             ids = [row.id for row in connection.execute(items.select().order_by(items.c.id))]
             self.item_id, self.hostile_ids = ids[0], ids[1:]
+            long = b"<p>" + b"word " * 99_000
+            for number in range(LONG_ITEMS):
+                key = b"long%012d" % number
+                each = Item(key.decode(), title="Long", content=long.decode())
+                write_items(connection, [(old.id, (ItemChange("new", each, key, key, (), key, now),), now)])
+            made = [
+                NewResult(item_id, 1, Result("full_text", format="html", body=each.content), now)
+                for item_id, each in zip(self.hostile_ids, told[1:], strict=True)
+            ]
+            write_results(connection, made)
+            subscribe(connection, OWNER, old.id, now)
+            _, self.app_password = add_app_password(connection, user_id=OWNER, name="app", now=now)
+            create_cursor(connection, "all", now=now)
             add_outlet(connection, Outlet("healthy", "Healthy", Selection(source_ids=(1,))), now)
             add_outlet(connection, Outlet("all", "All", Selection(), item_limit=100), now)
             _, self.key = add_key(connection, name="k", scopes=["admin"], now=now)
@@ -301,6 +321,9 @@ class House:
         return json.loads(self.ask("GET", path)[2])
 
 
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
 class Attack(NamedTuple):
     """One request of an attacker's."""
 
@@ -323,6 +346,50 @@ def on_outlets(house: House) -> list[Attack]:
     """Outlets that show them, asked for by people without a key, ten times over."""
     places = [f"/outlets/all.{extension}" for extension in ("xml", "atom", "json")] * 10
     return [Attack(place, "GET", place, headers={"Authorization": ""}) for place in places]
+
+
+def by_apps(house: House) -> list[Attack]:
+    """Everything at once for reader apps and programs: whole items by the thousand, all that is kept of each."""
+    reader = {"Authorization": f"GoogleLogin auth=admin/{house.app_password}"}
+    fever = f"/fever/?api&api_key={fever_key('admin', house.app_password)}"
+    digest = as_json({"name": "hostile", "schedule": "daily 07:30", "config": {"max_items": 1_000}})
+    named = "&".join(f"i={number}" for number in house.hostile_ids)
+    found = [
+        Attack("Google Reader", "GET", "/reader/api/0/stream/contents?n=1000", headers=reader),
+        Attack("Google Reader, oldest", "GET", "/reader/api/0/stream/contents?n=1000&r=o", headers=reader),
+        Attack("Google Reader, Atom", "GET", "/reader/atom?n=1000", headers=reader),
+        Attack("Google Reader, named", "GET", f"/reader/api/0/stream/items/contents?{named}", headers=reader),
+        Attack("Google Reader, form", "POST", "/reader/api/0/edit-tag", b"%" * 1_900_000, {**reader, **FORM}),
+        Attack("Fever", "GET", f"{fever}&groups&feeds&items&unread_item_ids"),
+        Attack("Fever, oldest", "GET", f"{fever}&items&since_id=0"),
+        Attack("entries", "GET", "/api/entries?limit=1000"),
+        Attack("whole entries", "GET", "/api/entries?full=true&limit=1000"),
+        Attack("whole items", "GET", "/api/items?full=true&limit=1000"),
+        Attack("raw items", "GET", "/api/raw-items?limit=500"),
+        Attack("cursor", "GET", "/api/cursors/all/items?limit=1000"),
+        Attack("digest", "POST", "/api/digests", digest),
+        Attack("digest preview", "POST", "/api/digests/hostile/preview"),
+    ]
+    found += [Attack(f"entry {n}", "GET", f"/api/entries/{n}") for n in house.hostile_ids]
+    found += [Attack(f"results {n}", "GET", f"/api/items/{n}/results") for n in house.hostile_ids]
+    for n in house.hostile_ids:
+        found.append(Attack(f"bookmark of {n}", "POST", "/api/bookmarks", as_json({"item_id": n})))
+    for name in PAGES:
+        found.append(
+            Attack(f"bookmark {name}", "POST", "/api/bookmarks", as_json({"url": house.url_of(name)}))
+        )
+    return [*found, Attack("bookmarks", "GET", "/api/bookmarks?limit=1000")]
+
+
+def by_strangers(house: House) -> list[Attack]:
+    """What someone without a key sends where forms are read before anyone is known."""
+    nobody = {"Authorization": "", **FORM}
+    bodies = {"percents": b"%" * 1_990_000, "fields": b"&" * 1_990_000, "a little": b"%" * 20_000}
+    return [
+        Attack(f"{name} to {path}", "POST", path, body, nobody)
+        for name, body in bodies.items()
+        for path in STRANGERS
+    ] * 3
 
 
 def by_search(house: House) -> list[Attack]:
@@ -388,6 +455,8 @@ def as_json(data: object) -> bytes:
 WAVES: dict[str, Callable[[House], list[Attack]]] = {
     "pages": on_pages,
     "outlets": on_outlets,
+    "apps": by_apps,
+    "strangers": by_strangers,
     "search": by_search,
     "preview": by_preview,
     "requests": by_requests,

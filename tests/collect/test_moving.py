@@ -55,6 +55,12 @@ async def visit(store: Store, settings: Settings, clock: FakeClock, source: Sour
         return get_source(connection, source.id)
 
 
+def podcast_moved_to(url: str) -> bytes:
+    namespace = b'xmlns:i="http://www.itunes.com/dtds/podcast-1.0.dtd"'
+    moved = f"<i:new-feed-url>{url}</i:new-feed-url>".encode()
+    return RSS.replace(b"<rss ", b"<rss " + namespace + b" ").replace(b"<channel>", b"<channel>" + moved)
+
+
 def sent_to(received: Received) -> set[str]:
     return {"authorization", "cookie", "x-key"} & set(received.headers)
 
@@ -98,6 +104,29 @@ async def test_source_without_credentials_redirected_to_another_origin_moves(
         source = add(store, origin.route("/old", status=308, location=new), clock, config)
         after = await visit(store, settings, clock, source, MOVED_AFTER)
         assert (after.url, after.status, after.moved_to) == (new, "ok", None)
+
+
+@pytest.mark.parametrize(("config", "moves"), [({}, True), ({"bearer_token": "hunter2"}, False)])
+async def test_podcast_that_states_a_new_feed_url_moves_unless_it_has_credentials(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock, config: dict[str, Any], moves: bool
+) -> None:
+    with Origin() as other:
+        new = other.route("/new", body=RSS)
+        url = origin.route("/old", body=podcast_moved_to(new))
+        source = add(store, url, clock, config)
+        assert (await visit(store, settings, clock, source, MOVED_AFTER - 1)).url == url
+        after = await visit(store, settings, clock, source)
+        assert (after.url, after.status) == ((new, "ok") if moves else (url, "needs_attention"))
+        assert not other.requests  # a document names the new address; only the next visit goes there
+
+
+async def test_podcast_that_states_its_own_address_as_new_feed_url_stays(
+    store: Store, settings: Settings, origin: Origin, clock: FakeClock
+) -> None:
+    url = origin.route("/old", body=RSS)
+    origin.route("/old", body=podcast_moved_to(url))
+    after = await visit(store, settings, clock, add(store, url, clock, {}), MOVED_AFTER)
+    assert (after.url, after.status, after.moved_to) == (url, "ok", None)
 
 
 async def test_source_that_waits_to_move_moves_once_its_credentials_are_removed(

@@ -86,3 +86,14 @@ def test_one_address_may_be_there_as_two_types() -> None:
     read = read_opml(written)
     assert [outline.type for outline in read.outlines] == [None, "web.sitemap"]
     assert read.rejected == ()
+
+
+@pytest.mark.slow
+def test_read_opml_list_of_a_hundred_thousand_feeds_is_read_whole() -> None:
+    outlines = "".join(
+        f'<outline type="rss" text="Feed {n}" title="Feed {n}" xmlUrl="https://e.org/{n}?a=1" htmlUrl="https://e.org/"/>'
+        for n in range(100_000)
+    )
+    opml = read_opml(f'<opml version="2.0"><body>{outlines}</body></opml>'.encode())
+    assert len(opml.outlines) == 100_000
+    assert not opml.rejected

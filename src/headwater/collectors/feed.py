@@ -7,7 +7,7 @@ from headwater.fetch.message import Response
 from headwater.formats.feeds.feed import Feed, to_item
 from headwater.formats.feeds.parse import parse
 from headwater.formats.links import read_link_header
-from headwater.model import Hub, Item, url_key
+from headwater.model import Hub, Item, Json, url_key
 from headwater.threads import read_aside
 
 BIG_BYTES = 64_000  # parsed off the event loop from here on: it takes longer than a thread costs
@@ -15,9 +15,13 @@ BIG_BYTES = 64_000  # parsed off the event loop from here on: it takes longer th
 
 class FeedCollector(Collector):
     async def collect(self, fetch_request: FetchRequest) -> FetchResult:
-        return await read_result(
-            await fetch_request.fetcher.get(request_for(fetch_request.source, fetch_request.config))
-        )
+        source = fetch_request.source
+        response = await fetch_request.fetcher.get(request_for(source, fetch_request.config))
+        result = await read_result(response)
+        if response.unchanged and not result.permanent_url:
+            # What the document said when it was last read still holds.
+            return replace(result, permanent_url=new_address(source.metadata.details, response.url))
+        return result
 
 
 async def read_result(response: Response) -> FetchResult:
@@ -33,13 +37,13 @@ async def read_result(response: Response) -> FetchResult:
         hub=hub_of(response, feed),
         beyond_count=feed.left_out_count,
     )
-    moved_to = new_address(feed, response.url)
+    moved_to = new_address(feed.extras, response.url)
     return result if moved_to is None or result.permanent_url else replace(result, permanent_url=moved_to)
 
 
-def new_address(feed: Feed, url: str) -> str | None:
+def new_address(details: Json | None, url: str) -> str | None:
     """Where a podcast says that it has moved for good, by itunes:new-feed-url; None: nowhere else."""
-    said = str((feed.extras or {}).get("new_feed_url") or "")
+    said = str((details or {}).get("new_feed_url") or "")
     is_other = said.lower().startswith(("http://", "https://")) and url_key(said) != url_key(url)
     return said if is_other else None
 

@@ -30,17 +30,17 @@ def cut_entries(data: bytes, most: int = MOST_ENTRIES) -> tuple[bytes, int]:
     return data[: beyond.start()] + end, sum(1 for _ in _ENTRY.finditer(data, beyond.start()))
 
 
-def refuse_too_many_tags(data: bytes) -> None:
+def refuse_too_many_tags(data: bytes, most_attributes: int = MOST_ATTRIBUTES) -> None:
     """ParseError when an XML document holds so many tags or attributes that its tree would fill the memory."""
     if len(data) > 2 * MOST_TAGS and data.count(b"<") > MOST_TAGS:
         raise ParseError(
             "The document has more than {limit} tags.", kind=FailureKind.TOO_LARGE, limit=MOST_TAGS
         )
-    if len(data) > 4 * MOST_ATTRIBUTES and data.count(b"=") > MOST_ATTRIBUTES:
+    if len(data) > 4 * most_attributes and data.count(b"=") > most_attributes:
         raise ParseError(
             "The document has more than {limit} attributes.",
             kind=FailureKind.TOO_LARGE,
-            limit=MOST_ATTRIBUTES,
+            limit=most_attributes,
         )
 
 

@@ -24,6 +24,7 @@ from headwater.formats.xml.tree import read_tree
 from headwater.model import FOLDER_SEPARATOR
 
 MAX_OUTLINES: Final = 200_000
+MOST_ATTRIBUTES: Final = 5 * MAX_OUTLINES  # type, text, title and two addresses, as most readers write them
 PIECE_BYTES: Final = 65_536  # written before a piece is handed out
 
 REASON_NO_ADDRESS: Final = "It has no feed address."
@@ -67,7 +68,7 @@ class Opml:
 def read_opml(data: bytes) -> Opml:
     """The subscriptions in `data`. Damaged documents are read as far as possible; ParseError when it is no
     OPML."""
-    root = read_tree(data).root
+    root = read_tree(data, most_attributes=MOST_ATTRIBUTES).root
     body, title = _find_body(root)
     outlines: dict[tuple[str, str | None], Outline] = {}
     rejected: list[Rejected] = []

@@ -25,14 +25,15 @@ from headwater.store.people.marks import set_starred
 from headwater.store.people.reading import mark_all_read, mark_read
 from headwater.store.people.stories import mark_read_together
 from headwater.store.people.subscriptions import Subscription
-from headwater.threads import showing
+from headwater.threads import lane_for
 from headwater.web.context import Context, InContext
 from headwater.web.google_reader.names import read_seconds
 from headwater.web.google_reader.selecting import Parameters, Shelf, read_shelf
+from headwater.web.google_reader.shapes import length_of
 
 API_VERSION = 3
 ITEMS = 50  # in one answer, as the protocol has it
-AT_ONCE = 10  # items in memory, and in a thread that cleans their texts
+AT_ONCE = 5  # items in memory, and in a thread that cleans their texts
 MOST_IDS = 200_000
 Json = dict[str, Any]
 
@@ -114,7 +115,7 @@ def _feed(feed: Subscription) -> Json:
 async def _read(context: Context, user: User, numbers: Sequence[int]) -> list[Json]:
     """Items as they are shown; cleaning their texts is done off the event loop."""
     entries = await context.store.read(read_entries, user.id, numbers)
-    return await showing.run(lambda: [_item(entry) for entry in entries])
+    return await lane_for(sum(map(length_of, entries))).run(lambda: [_item(entry) for entry in entries])
 
 
 def _chosen(connection: Connection, user: User, parameters: Parameters) -> tuple[list[int], int]:

@@ -18,9 +18,8 @@ from headwater.publish.outlets import Contents, Published, make_drafts, read_con
 from headwater.store.core.database import Store
 from headwater.store.reading.media import media_secret
 from headwater.store.reading.outlets import Edition
-from headwater.threads import publishing, showing
+from headwater.threads import lane_for
 
-LARGE_CHARACTERS: Final = 200_000  # of texts; cleaning fewer takes a moment
 MOST_KEPT_BYTES: Final = 24_000_000
 
 Key = tuple[str, str]  # the edition's tag, the format
@@ -61,8 +60,9 @@ class Printer:
         if edition.outlet.own_media:
             secret = await self._store.read(media_secret)
             addresses = MediaAddresses.under(self._data_dir, secret, self._site)
-        lane = publishing if contents.characters > LARGE_CHARACTERS else showing
-        published = await lane.run(_write, edition, contents, format, self._site, addresses)
+        published = await lane_for(contents.characters).run(
+            _write, edition, contents, format, self._site, addresses
+        )
         self._keep(key, published.body)
         return published.body
 

@@ -14,7 +14,7 @@ from lxml import etree
 
 from headwater.errors import FailureKind, ParseError
 from headwater.formats.charset import decode, is_encoded_twice, sniff_encoding
-from headwater.formats.limits import refuse_too_many_tags
+from headwater.formats.limits import MOST_ATTRIBUTES, refuse_too_many_tags
 from headwater.formats.xml.entities import drop_illegal, has_suspect_numbers, repair_references
 from headwater.formats.xml.names import undeclared_namespace
 from headwater.formats.xml.soup import read_soup
@@ -130,10 +130,10 @@ def check_size(data: bytes) -> None:
         )
 
 
-def read_tree(data: bytes, content_type: str | None = None) -> Tree:
+def read_tree(data: bytes, content_type: str | None = None, most_attributes: int = MOST_ATTRIBUTES) -> Tree:
     """The tree of an XML document, however damaged. Its root is named `soup` where nothing else would do."""
     check_size(data)
-    refuse_too_many_tags(data)
+    refuse_too_many_tags(data, most_attributes)
     encoding, skip = sniff_encoding(data, content_type)
     if (encoding in (None, "utf-8", "cp1252") and (encoding != "cp1252" or data.isascii())) and not (
         has_suspect_numbers(data) or is_encoded_twice(data)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from headwater.store.core.bulk import is_sqlite, select_by
 
-PAGE_BYTES = 10_000_000
+PAGE_BYTES = 4_000_000
 ALWAYS_FITTING: Final = 5
 
 

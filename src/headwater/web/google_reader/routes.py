@@ -29,7 +29,8 @@ from headwater.store.people.marks import add_tags, delete_tag, remove_tags, rena
 from headwater.store.people.reading import mark_all_read, mark_read, unread_counts
 from headwater.store.people.stories import mark_read_together
 from headwater.store.people.subscriptions import change_subscription, unsubscribe
-from headwater.threads import showing
+from headwater.store.reading.fitting import count_fitting
+from headwater.threads import lane_for
 from headwater.web.api.subscriptions import OPML
 from headwater.web.context import Context, InContext
 from headwater.web.google_reader.names import LABEL, Stream, read_item_id, read_seconds, read_stream
@@ -37,6 +38,7 @@ from headwater.web.google_reader.selecting import (
     MOST_PLACES,
     Parameters,
     Shelf,
+    continue_after,
     filter_of,
     find_places,
     read_shelf,
@@ -48,6 +50,7 @@ from headwater.web.google_reader.shapes import (
     atom_head,
     counts_json,
     item_json,
+    length_of,
     micros,
     subscription_json,
     tags_json,
@@ -58,7 +61,7 @@ LONGEST_AUTH = 500
 USUAL_ITEMS = 20
 MOST_ITEMS = 1_000  # whole ones in one answer
 MOST_NAMED_ITEMS = 10_000
-AT_ONCE = 10  # items in memory, and in a thread that cleans their texts
+AT_ONCE = 5  # items in memory, and in a thread that cleans their texts
 BAD_TOKEN = {"Google-Bad-Token": "true", "X-Reader-Google-Bad-Token": "true"}
 
 router = APIRouter(include_in_schema=False)
@@ -267,7 +270,7 @@ async def _shown(
     for start in range(0, len(numbers), AT_ONCE):
         entries = await context.store.read(read_entries, user.id, numbers[start : start + AT_ONCE])
         if entries:
-            yield await showing.run(list, map(show, entries))
+            yield await lane_for(sum(map(length_of, entries))).run(list, map(show, entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +286,10 @@ def _read_page(connection: Connection, user: User, name: str, parameters: Parame
     places, following = find_places(
         connection, user.id, wanted, parameters, usual=USUAL_ITEMS, most=MOST_ITEMS
     )
-    return Page(shelf, [place.id for place in places], following)
+    room = count_fitting(connection, [place.id for place in places])
+    if room < len(places):
+        following = continue_after(places[room - 1])
+    return Page(shelf, [place.id for place in places[:room]], following)
 
 
 @router.get(f"{API}/stream/contents")

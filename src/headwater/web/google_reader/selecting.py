@@ -178,5 +178,9 @@ def find_places(
     )
     if len(found) <= limit:
         return found, None
-    last = found[limit - 1]
-    return found[:limit], encode_cursor(last.item_at, last.id)
+    return found[:limit], continue_after(found[limit - 1])
+
+
+def continue_after(place: Place) -> str:
+    """What makes the next page begin after this entry."""
+    return encode_cursor(place.item_at, place.id)

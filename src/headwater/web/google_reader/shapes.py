@@ -49,6 +49,11 @@ def stream_of(entry: Entry) -> str:
     return f"feed/{entry.subscription_id}" if entry.subscription_id is not None else "feed/0"
 
 
+def length_of(entry: Entry) -> int:
+    """How many characters of an entry's text have to be cleaned."""
+    return len(entry.item.content or entry.item.summary or "")
+
+
 def item_json(entry: Entry, paths: Paths, feeds: Mapping[int, Subscription]) -> Json:
     item = entry.item
     feed = feeds.get(item.source_id)
