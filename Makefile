@@ -56,8 +56,8 @@ soak: .venv/.ready-dev  ## everything at once under load and faults, for SECONDS
 extras: .venv/.ready-dev  ## the wheel and each extra in an empty environment; needs the package index
 	$(BIN)/python -m tests.extras $(ARGS)
 
-screenshots: .venv/.ready-dev  ## take the pictures of the dashboard again; needs chromium
-	$(BIN)/python -m docs.screenshots
+screenshots: .venv/.ready-dev  ## take the pictures of docs/ again; ARGS=all takes every page into .screenshots/
+	$(BIN)/python -m docs.screenshots $(ARGS)
 
 docs: .venv/.ready-dev  ## rewrite the parts of docs/ that are made from the code
 	$(BIN)/python -m docs.generate

@@ -1,6 +1,7 @@
-"""Takes the pictures in docs/images of every page, from a running demo with a pipeline, an outlet and their results.
+"""Takes pictures of every page, from a running demo with a pipeline, an outlet and their results.
 
-    make screenshots
+    make screenshots                 the pictures in docs/images
+    make screenshots ARGS=all        every page at 1440 and 390, light and dark, in both languages, in .screenshots
 
 It does what a newcomer would do, so it also fails where they would be stuck. Needs chromium.
 """
@@ -10,71 +11,119 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 IMAGES = Path(__file__).with_name("images")
+LOOKED_AT = Path(__file__).parent.parent / ".screenshots"
 SIZE = {"width": 1100, "height": 700}
 PHONE = {"width": 380, "height": 760}
+SIZES = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
+LOCALES = {"en": "en-GB", "zh": "zh-CN"}
+# Every page, by what its picture is called.
+PAGES = {
+    "overview": "/",
+    "read": "/items",
+    "sources": "/sources",
+    "source": "/sources/2",
+    "add": "/sources/add",
+    "watch": "/sources/watch",
+    "progress": "/progress",
+    "pipelines": "/pipelines",
+    "pipeline": "/pipelines/1",
+    "pipeline-new": "/pipelines/new?example=keywords",
+    "runs": "/runs",
+    "run": "/runs/1",
+    "outlets": "/outlets",
+    "outlet-new": "/outlets/new",
+    "digests": "/digests",
+    "alerts": "/alerts",
+    "settings": "/settings",
+    "statistics": "/statistics",
+    "users": "/users",
+    "account": "/account",
+    "api": "/api/docs",
+}
 
 
 def main() -> None:
-    chromium = which("chromium") or which("google-chrome")
-    with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
-        demo = subprocess.Popen(
-            [sys.executable, "-m", "headwater", "demo"],
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=which("chromium") or which("google-chrome"),
+            args=["--no-sandbox", "--disable-gpu"],
+        )
+        if "all" in sys.argv:
+            with running("demo") as address:
+                take_every_page(browser, address, PAGES)
+            with running("serve") as address:
+                take_every_page(browser, address, {"welcome": "/"})
+        else:
+            with running("demo") as address:
+                take_those_of_the_documents(browser, address)
+        browser.close()
+
+
+@contextmanager
+def running(command: str) -> Iterator[str]:
+    """The address of a demo, or of a Headwater with nothing in it."""
+    with tempfile.TemporaryDirectory() as directory:
+        environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": directory,
+            "HEADWATER_PORT": "0",
+            "HEADWATER_LANGUAGE": "en",
+            "HEADWATER_DATA_DIR": directory,
+        }
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            [sys.executable, "-m", "headwater", command],
             cwd=directory,
-            env={
-                "PATH": "/usr/bin:/bin",
-                "HOME": directory,
-                "HEADWATER_PORT": "0",
-                "HEADWATER_LANGUAGE": "en",
-            },
+            env=environment,
             stdout=subprocess.PIPE,
             text=True,
         )
         try:
-            address = re.findall(r"http://\S+", next(iter(demo.stdout or ())))[0].rstrip("/")
-            browser = playwright.chromium.launch(
-                executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-            )
-            page = browser.new_page(viewport=SIZE, locale="en-GB", color_scheme="light")
-            furnish(page, address)
-            take_all(page, address)
-            dark = browser.new_page(viewport=SIZE, locale="en-GB", color_scheme="dark")
-            take(dark, f"{address}/", "dashboard-dark")
-            phone = browser.new_page(viewport=PHONE, locale="en-GB", color_scheme="light")
-            take(phone, f"{address}/", "dashboard-phone")
-            chinese = browser.new_page(viewport=SIZE, locale="zh-CN", color_scheme="light")
-            take(chinese, f"{address}/", "dashboard-zh")
-            browser.close()
+            line = next(line for line in process.stdout or () if "http://" in line)
+            yield re.findall(r"http://\S+", line)[0].rstrip("/")
         finally:
-            demo.send_signal(signal.SIGINT)
-            demo.wait(timeout=60)
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
+
+
+def take_every_page(browser: Browser, address: str, pages: dict[str, str]) -> None:
+    """Each page at both widths, in both colour schemes and languages, for looking at beside the design."""
+    LOOKED_AT.mkdir(exist_ok=True)
+    for width, size in SIZES.items():
+        for scheme in ("light", "dark"):
+            for language, locale in LOCALES.items():
+                context = browser.new_context(viewport=size, locale=locale, color_scheme=scheme)  # type: ignore[arg-type]
+                page = context.new_page()
+                for name, path in pages.items():
+                    page.goto(address + path)
+                    page.wait_for_timeout(300)
+                    page.screenshot(path=LOOKED_AT / f"{name}-{width}-{scheme}-{language}.png")
+                context.close()
+
+
+def take_those_of_the_documents(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport=SIZE, locale="en-GB", color_scheme="light")  # type: ignore[arg-type]
+    furnish(page, address)
+    take_all(page, address)
+    dark = browser.new_page(viewport=SIZE, locale="en-GB", color_scheme="dark")  # type: ignore[arg-type]
+    take(dark, f"{address}/", "dashboard-dark")
+    phone = browser.new_page(viewport=PHONE, locale="en-GB", color_scheme="light")  # type: ignore[arg-type]
+    take(phone, f"{address}/", "dashboard-phone")
+    chinese = browser.new_page(viewport=SIZE, locale="zh-CN", color_scheme="light")  # type: ignore[arg-type]
+    take(chinese, f"{address}/", "dashboard-zh")
 
 
 def furnish(page: Page, address: str) -> None:
-    """A pipeline that picks by keywords, on two sources, with runs; and the outlet that it fills."""
-    page.goto(f"{address}/outlets")
-    page.locator("input[name=name]").fill("picked")
-    page.locator("input[name=title]").fill("Rivers and harbours")
-    page.locator("input[name=by_pipelines]").check()
-    page.get_by_role("button", name="Add", exact=True).click()
-    page.goto(f"{address}/pipelines/new?example=keywords")
-    page.get_by_role("button", name="Save").click()
-    page.locator("input[name=sources]").fill("1, 2, 6")
-    page.get_by_role("button", name="Attach", exact=True).click()
+    """Wait for what the demo's own pipeline and outlet have to show."""
     page.goto(f"{address}/runs?status=completed")
     page.get_by_role("row").nth(6).wait_for(timeout=120_000)
-    page.goto(f"{address}/sources/2")
-    # An item that was corrected: the list marks it.
-    for _ in range(60):
-        page.goto(f"{address}/items?source=2")
-        if page.get_by_text("changed", exact=True).count():
-            break
-        page.wait_for_timeout(1_000)
 
 
 def take_all(page: Page, address: str) -> None:
@@ -82,14 +131,14 @@ def take_all(page: Page, address: str) -> None:
     take(page, f"{address}/sources", "sources")
     take(page, f"{address}/sources/2", "source")
     page.goto(f"{address}/sources/2")
-    feed = page.locator("dl.facts dd a").first.get_attribute("href")
+    feed = page.locator(".title a").first.get_attribute("href")
     take(page, f"{address}/sources/add?url={feed}", "add-a-source")
     take(page, f"{address}/items?search=river", "items")
     page.goto(f"{address}/items?source=2")
-    page.locator("li", has=page.get_by_text("changed", exact=True)).get_by_role("link").first.click()
+    page.locator("[data-item] a").first.click()
     take(page, page.url, "item")
     take(page, f"{address}/pipelines", "pipelines")
-    take(page, f"{address}/pipelines/1", "pipeline", opened="details:nth-of-type(4)")
+    take(page, f"{address}/pipelines/1", "pipeline")
     take(page, f"{address}/runs", "runs")
     page.goto(f"{address}/runs?status=completed")
     page.locator("tbody a").first.click()
@@ -98,11 +147,9 @@ def take_all(page: Page, address: str) -> None:
     take(page, f"{address}/settings", "settings")
 
 
-def take(page: Page, url: str, name: str, opened: str | None = None) -> None:
+def take(page: Page, url: str, name: str) -> None:
     page.goto(url)
     page.wait_for_timeout(500)  # for what the page loads by itself
-    if opened:
-        page.locator(opened).first.evaluate("each => { each.open = true }")
     page.screenshot(path=IMAGES / f"{name}.png")
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from headwater.language import Language
 from tests.browser.conftest import Words, in_language, opened, running
-from tests.browser.test_accessibility import serious_problems
+from tests.browser.test_accessibility import problems_of
 
 PASSWORD = "correct horse battery"
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -48,17 +48,17 @@ def test_second_person_is_invited_signs_up_and_is_locked_out(
         admin.goto(served)
         expect(admin.get_by_role("link", name=t("Account"), exact=True)).to_have_count(0)
         link = invite(admin, served, t)
-        problems += serious_problems(admin, axe)
+        problems += problems_of(admin, axe)
 
         guest.goto(link)
-        problems += serious_problems(guest, axe)
+        problems += problems_of(guest, axe)
         fill(guest, name="Li", password=PASSWORD, again=PASSWORD)
         button(guest, t("Create account"))
         expect(guest).to_have_url(re.compile("/account$"))
         guest.fill("#app-passwords [name=name]", "phone")
         button(guest, t("Make an app password"))
         expect(guest.locator("#new-app-password")).to_have_text(re.compile(r"\S{24}"))
-        problems += serious_problems(guest, axe)
+        problems += problems_of(guest, axe)
         assert guest.request.get(f"{served}/api/auth/me").json()["name"] == "li"
         assert guest.request.get(f"{served}/sources").status == 403
 
@@ -68,7 +68,7 @@ def test_second_person_is_invited_signs_up_and_is_locked_out(
         fill(guest, name="li", secret="wrong horse battery")
         button(guest, t("Sign in"))
         expect(guest.get_by_role("alert")).to_contain_text(t("the name or the password is wrong"))
-        problems += serious_problems(guest, axe)
+        problems += problems_of(guest, axe)
         fill(guest, name="LI", secret=PASSWORD)
         button(guest, t("Sign in"))
         expect(guest).to_have_url(re.compile("/account$"))

@@ -7,8 +7,9 @@ from headwater.simulate.engine import replay_source
 from headwater.simulate.results import Result, summarise
 from headwater.simulate.trace import Conditions, Evidence, SourceTrace, weigh_evidence
 
-MOST_ITEMS = 500  # the newest of them: enough to judge by, and quick
+MOST_ITEMS = 300  # the newest of them: enough to judge by, and quick
 FIXED_BASE_SECONDS = 3_600.0
+FACTORS = (6.0, 2.0, 1.0, 0.5, 1 / 6)  # of the cost that is looked at: from few visits to many
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Answer:
 
     evidence: Evidence
     policies: tuple[WhatIf, ...] = ()
+    curves: tuple[WhatIf, ...] = ()  # the same policies at other costs, each from few visits to many
 
 
 def what_if(
@@ -45,11 +47,13 @@ def what_if(
     if not evidence.is_enough:
         return Answer(evidence)
     scales = {"adaptive": price_seconds, "cadence": 1.0, "fixed": interval_seconds / FIXED_BASE_SECONDS}
-    results = (
-        summarise(policy, None, scale, [replay_source(source, policy, scale, conditions)])
-        for policy, scale in scales.items()
-    )
-    return Answer(evidence, tuple(map(_show, results)))
+
+    def replay(policy: str, factor: float) -> WhatIf:
+        scale = scales[policy] * factor
+        return _show(summarise(policy, None, scale, [replay_source(source, policy, scale, conditions)]))
+
+    found = {(policy, factor): replay(policy, factor) for policy in scales for factor in FACTORS}
+    return Answer(evidence, tuple(found[policy, 1.0] for policy in scales), tuple(found.values()))
 
 
 def _show(result: Result) -> WhatIf:

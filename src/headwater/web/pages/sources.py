@@ -57,7 +57,7 @@ from headwater.store.reports.statistics import read_source_statistics
 from headwater.web.masking import for_holder, found_openly
 from headwater.web.pages.frame import Action, InAction, InPage, Page
 from headwater.web.pages.pipelines import attach_to
-from headwater.web.pages.story import draw_story
+from headwater.web.pages.story import POLICY_LOOKS, draw_story, draw_what_if
 
 router = APIRouter()
 
@@ -233,7 +233,13 @@ async def what_if_part(page: InPage, source_id: int) -> HTMLResponse:
         conditions=conditions,
         now=context.clock(),
     )
-    return await page.show("what_if.html", answer=answer, policy=planner.policy_of(source).name)
+    return await page.show(
+        "what_if.html",
+        answer=answer,
+        policy=planner.policy_of(source).name,
+        curves=draw_what_if(answer, page),
+        looks=POLICY_LOOKS,
+    )
 
 
 @router.post("/sources/{source_id}/edit")

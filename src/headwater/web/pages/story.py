@@ -6,9 +6,11 @@ from typing import Any
 from markupsafe import Markup
 
 from headwater.model import Source
+from headwater.simulate.what_if import Answer, WhatIf
 from headwater.states import next_visit_at
 from headwater.store.reports.catalog import VisitRecord, last_visits
 from headwater.store.reports.delays import quantile, source_delays
+from headwater.web.curves import Curve, curves_chart
 from headwater.web.dates import tell_date, tell_weekday, weekdays
 from headwater.web.pages.display import read_display
 from headwater.web.pages.frame import Page
@@ -20,6 +22,9 @@ DRAWN_DAYS = 7
 MOST_VISITS = 500
 # Upper ends of the bars that delays are counted in, in seconds; the last bar has none.
 DELAY_ENDS = (60, 120, 300, 600, 1_200, 3_600, 10_800, 43_200)
+
+
+POLICY_LOOKS = {"adaptive": "c1", "cadence": "c3", "interval": "c4"}
 
 
 async def draw_story(page: Page, source: Source, history: list[float]) -> dict[str, Any]:
@@ -113,3 +118,26 @@ def _dot(visit: VisitRecord, page: Page) -> Dot:
         return Dot(visit.started_at, f"{when} · {visit.error_message or page.t('failed')}", None)
     found = page.t("{count} new", count=visit.items_new) if visit.items_new else page.t("Nothing new")
     return Dot(visit.started_at, f"{when} · {found}", visit.items_new)
+
+
+def draw_what_if(answer: Answer, page: Page) -> Markup:
+    """Each policy's delay against what it costs; empty where there is too little history."""
+
+    def point(each: WhatIf) -> tuple[float, float]:
+        return each.visits_per_day, each.mean_delay_seconds
+
+    curves = [
+        Curve(
+            now.policy,
+            POLICY_LOOKS[now.policy],
+            [point(each) for each in answer.curves if each.policy == now.policy],
+            point(now),
+        )
+        for now in answer.policies
+    ]
+    return curves_chart(
+        curves,
+        title=page.t("Mean delay against visits a day, by policy"),
+        tell_delay=lambda seconds: duration(seconds, page.language),
+        tell_visits=lambda visits: page.t("{count} visits a day", count=f"{visits:.3g}"),
+    )
