@@ -17,7 +17,8 @@ from tests.databases import copy_sqlite
 from tests.web.api.test_schema import furnish
 from tests.web.pages.test_visitor import sign_in
 
-FORM = re.compile(r'<form[^>]*method="post"[^>]*action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
+FORM = re.compile(r'(<form[^>]*method="post"[^>]*action="([^"]*)"[^>]*>)(.*?)</form>', re.DOTALL)
+NAME = re.compile(r'<form[^>]* id="([^"]+)"')
 BUTTON = re.compile(r"<button\b|<input[^>]*type=\"submit\"")
 OWN = {"/logout", "/account/profile"}  # what concerns the visitor alone
 FEWEST_PAGES = 15
@@ -45,7 +46,12 @@ def offers(browser: TestClient) -> set[str]:
     count = 0
     for _, page in pages(browser):
         count += 1
-        found |= {action for action, inside in FORM.findall(page) if BUTTON.search(inside)}
+        # A button may stand outside of its form, in the bar of the page.
+        found |= {
+            form[2]
+            for form in FORM.finditer(page)
+            if BUTTON.search(form[3]) or ((name := NAME.search(form[0])) and f'<button form="{name[1]}"' in page)
+        }
     assert count >= FEWEST_PAGES
     return found
 

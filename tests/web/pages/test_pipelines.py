@@ -53,8 +53,8 @@ def test_from_a_source_to_its_pipeline_and_a_first_run(visitor: Visitor, store: 
     assert "*** stands for something that is stored" in page
     with store.reading() as connection:
         assert get_source(connection, 1).pipeline_template_id == 1
-    assert "<h1>Run 1 " in visitor.send("/pipelines/1/try").text
-    assert "<h1>Run 2 " in visitor.send("/pipelines/1/try").text, "as often as one likes"
+    assert visitor.send("/pipelines/1/try").url.path == "/runs/1"
+    assert visitor.send("/pipelines/1/try").url.path == "/runs/2", "as often as one likes"
     assert visitor.client.get("/pipelines?source=9").status_code == 404
     assert visitor.client.get("/pipelines?source=x").status_code == 422
 

@@ -1,4 +1,5 @@
 // Steps of a pipeline as cards with forms. The JSON below them stays what is saved; each follows the other.
+// It runs as soon as the form is there, not after the page: else what is below would move when the cards appear.
 "use strict";
 
 const editor = document.getElementById("steps-editor");
@@ -92,7 +93,7 @@ const card = (step, place) => {
   step.config ??= {};
   shown.querySelector(".no").textContent = place + 1;
   shown.id = `step-${place + 1}`;
-  shown.querySelector("h3").textContent = titleOf(step);
+  shown.querySelector("h2").textContent = titleOf(step);
   const critical = shown.querySelector("[data-critical]");
   critical.checked = step.is_critical !== false;
   critical.onchange = () => {
@@ -133,9 +134,9 @@ const render = () => {
 };
 
 // Tries the steps as they are on an item; what each gives is shown in its card.
-const trial = document.querySelector("#tried > div");
 const form = document.getElementById("edit");
 const trying = async (item) => {
+  const trial = document.querySelector("#tried > div");
   const sent = new FormData(form);
   if (item) sent.set("item", item);
   trial.classList.add("stale");
@@ -159,7 +160,7 @@ const trying = async (item) => {
   trial.classList.remove("stale");
 };
 document.querySelector("[data-try]")?.addEventListener("click", () => void trying());
-trial.addEventListener("change", (event) => "tryItem" in event.target.dataset && void trying(event.target.value));
+document.addEventListener("change", (event) => "tryItem" in event.target.dataset && void trying(event.target.value));
 form.addEventListener("input", () => (unsaved.hidden = false));
 window.addEventListener("beforeunload", (event) => !unsaved.hidden && !form.dataset.sent && event.preventDefault());
 form.addEventListener("submit", () => (form.dataset.sent = "yes"));
