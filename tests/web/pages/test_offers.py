@@ -50,7 +50,8 @@ def offers(browser: TestClient) -> set[str]:
         found |= {
             form[2]
             for form in FORM.finditer(page)
-            if BUTTON.search(form[3]) or ((name := NAME.search(form[0])) and f'<button form="{name[1]}"' in page)
+            if BUTTON.search(form[3])
+            or ((name := NAME.search(form[0])) and f'<button form="{name[1]}"' in page)
         }
     assert count >= FEWEST_PAGES
     return found

@@ -139,5 +139,5 @@ def draw_what_if(answer: Answer, page: Page) -> Markup:
         curves,
         title=page.t("Mean delay against visits a day, by policy"),
         tell_delay=lambda seconds: duration(seconds, page.language),
-        tell_visits=lambda visits: page.t("{count} visits a day", count=f"{visits:.3g}"),
+        tell_visits=lambda visits: page.t("{rate} a day", rate=f"{visits:.3g}"),
     )
