@@ -121,7 +121,7 @@ def load_texts(group: str) -> list[tuple[str, str]]:
         if isinstance(text, str):
             found.append((_package(entry), text))
         else:
-            log.warning("the plugin %s of %s is no text", entry.name, _package(entry))
+            log.warning("the plugin %s of %s is not a text", entry.name, _package(entry))
     return found
 
 

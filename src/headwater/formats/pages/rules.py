@@ -193,7 +193,7 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def _fill_config(config: Any, values: Mapping[str, str]) -> Any:
-    """A config with its blanks filled. Braces that are no blank, as in `${NAME}`, stay."""
+    """A config with its blanks filled. Braces that are not a blank, as in `${NAME}`, stay."""
     if isinstance(config, Mapping):
         return {key: _fill_config(each, values) for key, each in config.items()}
     if isinstance(config, list):

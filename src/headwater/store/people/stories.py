@@ -160,7 +160,7 @@ def _join(connection: Connection, earlier: int, new: int, places: Mapping[int, t
 
 
 def _read_with_copies(connection: Connection, item_id: int, source_id: int) -> None:
-    """Mark a new copy as read for those who have read another."""
+    """Mark a new copy as read for readers of another."""
     mark = "?" if is_sqlite(connection) else "%s"
     rows = connection.exec_driver_sql(
         "SELECT DISTINCT own.user_id, other.source_id FROM story_items mine"
