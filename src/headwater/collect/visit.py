@@ -21,6 +21,7 @@ from headwater.collect.decide import Candidate, by_address, candidates, decide, 
 from headwater.collect.host_queues import host_of
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
+from headwater.collect.showing import make_show
 from headwater.collect.trust import heed_push
 from headwater.collectors.base import (
     Collector,
@@ -104,6 +105,7 @@ async def _fetch_request(
         context.fetcher,
         memory,
         partial(_known_ids, context.store, source.id),
+        make_show(config, context.fetcher),
     )
 
 

@@ -193,6 +193,17 @@ class FetchRequest:
     fetcher: Fetcher
     memory: bytes | None = None
     known: Callable[[Sequence[str]], Awaitable[set[str]]] = nothing_known
+    show: Callable[[str], Awaitable[Response]] | None = None  # a page as a real browser shows it
+
+    async def show_page(self, url: str) -> Response:
+        """A page once its scripts have run; VisitError where that is not possible."""
+        if self.show is None:
+            raise VisitError(
+                FailureKind.INTERNAL,
+                "{url} is to be opened in a browser, and there is none here: install headwater[browser] and Chromium",
+                url=public_url(url),
+            )
+        return await self.show(url)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,16 @@ import orjson
 from pydantic import Field, field_validator, model_validator
 
 from headwater.collectors.base import Collector, FetchRequest, FetchResult, SourceConfig, request_to
+from headwater.collectors.watching import Watch, watch_page
 from headwater.errors import FailureKind, FetchError, ParseError, VisitError
 from headwater.fetch.message import NO_VALIDATORS, Response
 from headwater.fetch.robots import Told, site_of
+from headwater.formats.expressions import compile_expression
 from headwater.formats.feeds.feed import to_item
 from headwater.formats.feeds.parse import parse
 from headwater.formats.pages.discover import find_feeds, guess_feeds
 from headwater.formats.pages.scrape import ScrapedPage, Selectors, find_selector_fault, is_costly, scrape
-from headwater.model import Item
+from headwater.model import Item, SourceMetadata
 from headwater.threads import read_aside
 
 ACCEPT_PAGE = "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"
@@ -51,7 +53,28 @@ class ScraperConfig(SourceConfig):
     next: str | None = _selector("of the link to the next page.")
     watch: bool = Field(
         default=False,
-        description="Watch the page: what the selector item finds first is one item, which changes with it.",
+        description="Watch the page: it, or what the selector item finds first, is one item, which changes with it.",
+    )
+    ignore: tuple[str, ...] = Field(
+        default=(),
+        max_length=20,
+        description="CSS selectors of what is not watched, besides what always changes.",
+    )
+    says: tuple[str, ...] = Field(
+        default=(), max_length=20, description="Items only when the watched page begins to say one of these."
+    )
+    number: bool = Field(
+        default=False, description="Watch the first number, such as a price, and nothing else."
+    )
+    below: float | None = Field(default=None, description="Only numbers below this.")
+    above: float | None = Field(default=None, description="Only numbers above this.")
+    value: str | None = Field(
+        default=None,
+        max_length=1_000,
+        description="A JMESPath expression: watch this value of a JSON answer.",
+    )
+    browser: bool = Field(
+        default=False, description="Open the page in a real browser, for pages that are made by scripts."
     )
     max_pages: int = Field(
         default=5, ge=1, le=100, description="How many pages are read at most, following next."
@@ -70,16 +93,57 @@ class ScraperConfig(SourceConfig):
     def _parts_need_an_item(self) -> Self:
         if self.item is None and any((self.title, self.link, self.date, self.summary, self.image, self.next)):
             raise ValueError("the selectors of parts need an item to be looked for in: set item too")
-        if self.watch and self.item is None:
-            raise ValueError("to watch a page, say which part of it: set item, for instance to body")
+        watching = (
+            self.ignore,
+            self.says,
+            self.number,
+            self.below is not None,
+            self.above is not None,
+            self.value,
+        )
+        if not self.watch and any(watching):
+            raise ValueError("ignore, says, number, below, above and value are for watching: set watch too")
+        if (self.below is not None or self.above is not None) and not self.number:
+            raise ValueError("below and above are for numbers: set number too")
         return self
+
+    @field_validator("ignore")
+    @classmethod
+    def _are_css(cls, selectors: tuple[str, ...]) -> tuple[str, ...]:
+        for selector in selectors:
+            if (
+                len(selector) > LONGEST_SELECTOR
+                or not selector.strip()
+                or find_selector_fault(selector) is not None
+            ):
+                raise ValueError(f"{selector[:80]} is not a CSS selector")
+            if is_costly(selector):
+                raise ValueError(
+                    "Input should look for one thing in :has(), not for one thing inside another"
+                )
+        return selectors
+
+    @field_validator("says")
+    @classmethod
+    def _are_phrases(cls, phrases: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not phrase.strip() or len(phrase) > 200 for phrase in phrases):
+            raise ValueError("a phrase has 1 to 200 characters")
+        return phrases
+
+    @field_validator("value")
+    @classmethod
+    def _is_expression(cls, value: str | None) -> str | None:
+        if value is not None:
+            compile_expression(value)
+        return value
+
+    def watched(self) -> Watch:
+        return Watch(self.item, self.ignore, self.says, self.number, self.below, self.above, self.value)
 
     def selectors(self) -> Selectors | None:
         if self.item is None:
             return None
-        return Selectors(
-            self.item, self.title, self.link, self.date, self.summary, self.image, self.next, self.watch
-        )
+        return Selectors(self.item, self.title, self.link, self.date, self.summary, self.image, self.next)
 
 
 class ScraperCollector(Collector):
@@ -91,6 +155,8 @@ class ScraperCollector(Collector):
 
 
 async def _collect(fetch_request: FetchRequest) -> FetchResult:
+    if fetch_request.config.watch:
+        return await _watch(fetch_request)
     selectors = fetch_request.config.selectors()
     return await (
         _collect_feed(fetch_request) if selectors is None else _collect_pages(fetch_request, selectors)
@@ -154,10 +220,43 @@ async def _collect_pages(fetch_request: FetchRequest, selectors: Selectors) -> F
     return result
 
 
+async def _watch(fetch_request: FetchRequest) -> FetchResult:
+    """The watched page as an item, if it says something else than at the last visit."""
+    config: ScraperConfig = fetch_request.config
+    response = await get_page(fetch_request)
+    if response.unchanged and not config.browser:
+        return FetchResult.of(response)
+    before = _remembered(fetch_request)
+    url = fetch_request.source.url
+    seen = await in_thread_if_big(
+        response,
+        lambda answer: watch_page(
+            answer.body, config.watched(), before, url=url, content_type=answer.content_type
+        ),
+    )
+    if seen is None:
+        raise ParseError(
+            "{url}: what is watched is not on the page: {what}",
+            hint="`headwater scrape` proposes selectors",
+            kind=FailureKind.CHANGED_STRUCTURE if "watched" in before else FailureKind.NOT_A_FEED,
+            url=url,
+            what=config.value or config.item or "body",
+        )
+    result = FetchResult.of(
+        response,
+        items=seen.items,
+        metadata=SourceMetadata(seen.title or None, site_url=url),
+        memory=orjson.dumps({**{key: before[key] for key in ("robots",) if key in before}, **seen.memory}),
+    )
+    return replace(result, unchanged=not seen.items, known_count=0 if seen.items else 1, permanent_url=None)
+
+
 async def get_page(fetch_request: FetchRequest, url: str | None = None) -> Response:
     """A page, if its site lets programs read it; the source's own (no `url`) only if it has changed."""
     await fetch_request.fetcher.robots.check(url or fetch_request.source.url)
     validators = fetch_request.source.validators if url is None else NO_VALIDATORS
+    if fetch_request.config.browser:
+        return await fetch_request.show_page(url or fetch_request.source.url)
     request = request_to(
         fetch_request.source, fetch_request.config, url or fetch_request.source.url, validators
     )

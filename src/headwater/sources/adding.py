@@ -12,6 +12,7 @@ from headwater.collect.bounding import bound_result
 from headwater.collect.context import VisitContext
 from headwater.collect.decide import Candidate, candidates
 from headwater.collect.planning import read_policy
+from headwater.collect.showing import make_show
 from headwater.collect.trust import heed_push
 from headwater.collect.visit import successful_settlement, too_slow
 from headwater.collectors.base import (
@@ -209,7 +210,9 @@ async def first_visit(
     config = read_wanted_config(wanted, collector)
     try:
         async with asyncio.timeout(seconds):
-            return await collector.collect(FetchRequest(source, fill_references(config, secrets), fetcher))
+            filled = fill_references(config, secrets)
+            show = make_show(config, fetcher)
+            return await collector.collect(FetchRequest(source, filled, fetcher, show=show))
     except HeadwaterError as error:
         raise error.with_values(lambda value: hide_secrets(value, secrets)) from None
     except TimeoutError:

@@ -187,13 +187,3 @@ def test_no_trending_repositories_is_an_answer_and_another_page_is_none() -> Non
     nothing = "<p>It looks like we don’t have any trending repositories for COBOL.</p>"
     assert read_trending(nothing.encode(), url="https://github.com/trending") == ()
     assert read_trending(b"<h1>Verify you are human</h1>", url="https://github.com/trending") is None
-
-
-def test_watched_page_is_one_item_with_the_address_of_the_page() -> None:
-    page = b'<title>Shop</title><body><main><p>A <a href="/boat">boat</a> costs 100.</p></main></body>'
-    for text in (page, page.replace(b"100", b"120")):
-        found = scrape(text, Selectors("main", watch=True), url="https://shop.example/boats")
-        [item] = found.items
-        assert (item.url, item.title) == ("https://shop.example/boats", "Shop")
-        assert 'href="https://shop.example/boat"' in (item.content or "")
-    assert scrape(page, Selectors("article", watch=True), url="https://shop.example/").items == ()

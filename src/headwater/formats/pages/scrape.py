@@ -55,7 +55,6 @@ class Selectors:
     summary: str | None = None
     image: str | None = None
     next: str | None = None
-    watch: bool = False  # the page itself is the one item, and its text is what the selector finds
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +92,12 @@ def scrape(page: bytes, selectors: Selectors, *, url: str, content_type: str | N
     document = read_html(page, content_type)
     base = base_of(document, url)
     metadata = _metadata(document, base)
-    if selectors.watch:
-        found = document.css_first(selectors.item)
-        watched = () if found is None else (to_item(_watched(found, metadata.title, url, base)),)
-        return ScrapedPage(watched, None, metadata)
     items = []
     for node in document.css(selectors.item)[:MAX_ITEMS]:
         entry = _read_entry(node, selectors, base)
         if entry.title or entry.link:
             items.append(to_item(entry))
     return ScrapedPage(tuple(items), _next_url(document, selectors.next, base, url), metadata)
-
-
-def _watched(node: LexborNode, title: str | None, url: str, base: str) -> Entry:
-    """A part of a page as one item, which has the page's address and so stays the same item when it changes."""
-    return Entry(link=url, title=title or url, content=resolve_html(node.inner_html or "", base))
 
 
 def text_of(node: LexborNode) -> str:
