@@ -9,6 +9,7 @@ from headwater.fetch.client import Fetcher
 from headwater.fetch.message import NO_VALIDATORS, Headers, Response, public_url
 
 SECONDS = 60.0
+PAGE_TYPE = "text/html; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,7 @@ def make_show(config: Any, fetcher: Fetcher) -> Callable[[str], Awaitable[Respon
                 url=public_url(url),
                 status=page.status,
             )
-        kind = "text/html; charset=utf-8"
-        headers = Headers([(b"content-type", kind.encode())])
+        headers = Headers([(b"content-type", PAGE_TYPE.encode())])
         return Response(
             page.url,
             page.status,
@@ -52,7 +52,7 @@ def make_show(config: Any, fetcher: Fetcher) -> Callable[[str], Awaitable[Respon
             page.html.encode(),
             NO_VALIDATORS,
             unchanged=False,
-            content_type=kind,
+            content_type=PAGE_TYPE,
         )
 
     return show
