@@ -1,11 +1,15 @@
 """The Google Reader API, by the requests that real apps send."""
 
+import time
+import tracemalloc
 from dataclasses import replace
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode
 from xml.etree import ElementTree
 
 import pytest
 from fastapi import FastAPI
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
@@ -16,6 +20,7 @@ from headwater.store.people.subscriptions import change_subscription, subscribe
 from headwater.store.people.users import add_user
 from headwater.web.app import create_app
 from headwater.web.google_reader.names import long_id, read_item_id, read_seconds, read_stream
+from headwater.web.google_reader.selecting import _pairs
 from tests.clock import FakeClock
 from tests.origin import Origin
 from tests.web.api.conftest import ADDRESS
@@ -295,6 +300,30 @@ def test_atom_has_states_in_categories(person: Person) -> None:
     more = document.findtext("gr:continuation", namespaces=space)
     rest = phone.client.get(f"/reader/atom/feed%2F{person.feeds[0]}?n=2&c={more}&xt={READ}")
     assert rest.text.count("<entry") == 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(codec="utf-8"), min_size=1), st.text(st.characters(codec="utf-8")))
+    )
+)
+def test_forms_are_read_as_the_library_reads_them(fields: list[tuple[str, str]]) -> None:
+    assert _pairs(urlencode(fields).encode()) == fields
+    odd = "&".join(f"{name}={value}" for name, value in fields)
+    assert _pairs(odd.encode()) == parse_qsl(odd, keep_blank_values=True)
+
+
+def test_form_of_a_million_percent_signs_takes_little_memory_and_time() -> None:
+    tracemalloc.start()
+    began = time.thread_time()
+    try:
+        for form in (b"a=" + b"%" * 1_900_000, b"a=" + b"%41" * 600_000):
+            [(name, value)] = _pairs(form)
+            assert (name, value[-1]) in (("a", "%"), ("a", "A"))
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+    assert time.thread_time() - began < 20
 
 
 def test_texts_are_sanitised_in_json_and_atom(person: Person, store: Store, clock: FakeClock) -> None:
