@@ -27,7 +27,14 @@ LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 # Every page, by what its picture is called.
 PAGES = {
     "overview": "/",
-    "read": "/items",
+    "read": "/read?view=all",
+    "read-article": "/read?view=all&item=1",
+    "read-search": "/read?search=river",
+    "arrange-feeds": "/read/feeds",
+    "add-a-feed": "/read/add",
+    "bookmarks": "/bookmarks",
+    "connect": "/connect",
+    "items": "/items",
     "sources": "/sources",
     "source": "/sources/2",
     "add": "/sources/add",
@@ -116,6 +123,7 @@ def take_those_of_the_documents(browser: Browser, address: str) -> None:
     take(dark, f"{address}/", "dashboard-dark")
     phone = browser.new_page(viewport=PHONE, locale="en-GB", color_scheme="light")  # type: ignore[arg-type]
     take(phone, f"{address}/", "dashboard-phone")
+    take_reader(phone, address, "-phone")
     chinese = browser.new_page(viewport=SIZE, locale="zh-CN", color_scheme="light")  # type: ignore[arg-type]
     take(chinese, f"{address}/", "dashboard-zh")
 
@@ -134,6 +142,8 @@ def take_all(page: Page, address: str) -> None:
     feed = page.locator(".title a").first.get_attribute("href")
     take(page, f"{address}/sources/add?url={feed}", "add-a-source")
     take(page, f"{address}/items?search=river", "items")
+    take_reader(page, address)
+    take(page, f"{address}/connect", "connect")
     page.goto(f"{address}/items?source=2")
     page.locator("[data-item] a").first.click()
     take(page, page.url, "item")
@@ -145,6 +155,17 @@ def take_all(page: Page, address: str) -> None:
     take(page, page.url, "run")
     take(page, f"{address}/outlets", "outlets")
     take(page, f"{address}/settings", "settings")
+
+
+def take_reader(page: Page, address: str, kind: str = "") -> None:
+    """The reader with an article; on a phone, the list and the article."""
+    page.goto(f"{address}/read?view=all")
+    if kind:
+        take(page, page.url, f"read{kind}")
+    page.locator("[data-item]").nth(1).click()
+    page.locator("[data-article]").wait_for()
+    page.wait_for_timeout(500)
+    page.screenshot(path=IMAGES / f"read{'-article' if kind else ''}{kind}.png")
 
 
 def take(page: Page, url: str, name: str) -> None:

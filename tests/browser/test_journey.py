@@ -95,11 +95,11 @@ def steer_it(page: Page, newsroom: Newsroom, t: Words) -> None:
     expect(page.get_by_role("link", name=f"{newsroom.name} breaks a record")).to_be_visible()
     assert page.evaluate("window.stillHere") is True
     page.get_by_role("link", name=t("Read"), exact=True).first.click()
-    page.get_by_role("searchbox").fill(f'"{newsroom.name} finds"')
-    page.get_by_role("button", name=t("Search")).click()
-    expect(page.locator(".entry")).to_have_count(1)
+    page.get_by_role("searchbox").first.fill(f'"{newsroom.name} finds"')
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-item]")).to_have_count(1)
     page.get_by_role("link", name=f"{newsroom.name} finds a map").click()
-    expect(page.locator(".body")).to_contain_text("About the river")
+    expect(page.locator(".prose")).to_contain_text("About the river")
 
 
 def import_a_list(page: Page, address: str, publisher: Origin, directory: Path, t: Words) -> None:

@@ -279,12 +279,15 @@ class Fetcher:
     def _headers(self, request: Request, exchange: "_Exchange") -> list[bytes]:
         """The headers to send."""
         lines = [b"Host: " + exchange.url.host_port_subcomponent.encode()]  # type: ignore[union-attr]
-        if request.accept is None and exchange.own_headers is None and request.body is None:
+        is_usual = request.accept is None and exchange.own_headers is None
+        if is_usual and request.body is None and request.part is None:
             lines += self._usual_headers
         else:
             headers = self._base_headers.copy()
             if request.accept is not None:
                 headers["Accept"] = request.accept
+            if request.part is not None:
+                headers["Accept-Encoding"] = "identity"  # a part of what is packed cannot be unpacked
             for name, value in (exchange.own_headers or {}).items():
                 if exchange.same_origin or name.lower() in HARMLESS_HEADERS:
                     headers[name] = value
@@ -298,6 +301,8 @@ class Fetcher:
             lines.append(b"If-None-Match: " + validators.etag)
         if validators.last_modified and not _UNSENDABLE.search(validators.last_modified):
             lines.append(b"If-Modified-Since: " + validators.last_modified)
+        if request.part is not None:
+            lines.append(b"Range: bytes=%d-%d" % request.part)
         return lines
 
     def _deadlines_of(self, request: Request, spent: float) -> Deadlines:

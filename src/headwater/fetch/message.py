@@ -82,6 +82,7 @@ class Request:
     connect_seconds: float | None = None
     read_seconds: float | None = None
     body: bytes | None = field(default=None, repr=False)
+    part: tuple[int, int] | None = None  # the first and last byte that is wanted; servers may send all
 
     def __post_init__(self) -> None:
         if self.headers:

@@ -25,6 +25,7 @@ from headwater.web.limits import BodyLimit
 from headwater.web.media import media_routes
 from headwater.web.outlets import outlet_routes
 from headwater.web.pages.routes import add_pages, show_problem
+from headwater.web.pictures import picture_routes
 from headwater.web.policy import CONTENT_POLICY
 from headwater.web.push import PushDoor
 
@@ -71,6 +72,7 @@ def create_app(
     app.include_router(api)
     app.include_router(outlet_routes(context))
     app.include_router(media_routes(context))
+    app.include_router(picture_routes(context))
     add_google_reader(app)
     app.include_router(fever.router)
     add_pages(app, context)

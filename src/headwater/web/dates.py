@@ -33,6 +33,20 @@ def tell_moment(at: float, zone: tzinfo, language: Language) -> str:
     return f"{tell_weekday(moment.date(), language)}, {moment:%H:%M}"
 
 
+def tell_time(at: float, now: float, zone: tzinfo, language: Language) -> str:
+    """Today 08:16, Fri 17:02, 12 Nov, 12 Nov 2024: as exactly as it matters."""
+    moment, today = datetime.fromtimestamp(at, zone), datetime.fromtimestamp(now, zone).date()
+    days = (today - moment.date()).days
+    if days == 0:
+        return f"{translate('Today', language)} {moment:%H:%M}"
+    if 0 < days < 7:
+        return f"{translate(DAYS[moment.weekday()], language)} {moment:%H:%M}"
+    told = tell_date(moment.date(), language)
+    if moment.year == today.year:
+        return told
+    return f"{moment.year} 年 {told}" if language == "zh" else f"{told} {moment.year}"
+
+
 def axis_ticks(begin: float, end: float, zone: tzinfo, language: Language) -> list[tuple[float, str]]:
     """Round times between two moments, from 0 to 1 along the way: hours, weekdays or dates, as fits the span."""
     span = end - begin

@@ -2,7 +2,7 @@
 
 CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 # A page that shows a copy of a publisher's page in a frame; the copy runs nothing and loads only our own style.
 FRAMING_POLICY = CONTENT_POLICY + "; frame-src 'self'"

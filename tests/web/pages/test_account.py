@@ -85,7 +85,7 @@ def test_invitation_is_shown_once_and_signs_one_person_up(
         taken = send(guest, link, "/signup", **{**fields, "name": "admin"})
         assert taken.status_code == 409 and 'value="admin"' in taken.text
         assert send(guest, link, "/signup", **fields).headers["location"] == "/"
-        assert guest.get("/").headers["location"] == "/account", "a reader's own start"
+        assert guest.get("/").headers["location"] == "/read", "a reader's own start"
         assert "Account: <bdi>li</bdi>" in guest.get("/account").text
         spent = guest.get(link)
         assert spent.status_code == 403 and "used before or has expired" in spent.text

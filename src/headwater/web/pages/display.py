@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Request, Response
 
+from headwater.model import Json
+
 COOKIE_START: Final = "headwater_"
 YEAR_SECONDS = 31_536_000
 # What can be chosen; the first is the default.
@@ -33,9 +35,9 @@ class Display:
     zone_name: str = "UTC"
 
 
-def read_display(request: Request) -> Display:
-    """What the address asks for, else what is remembered, else the default."""
-    chosen = {name: _choice(request, name) for name in CHOICES}
+def read_display(request: Request, preferences: Json | None = None) -> Display:
+    """What the address asks for, else what this browser remembers, else the user's preferences, else the default."""
+    chosen = {name: _choice(request, name, preferences or {}) for name in CHOICES}
     zone_name = request.query_params.get("zone") or request.cookies.get(COOKIE_START + "zone", "")
     zone = _zone(zone_name)
     return Display(**chosen, zone=zone or UTC, zone_name=zone_name if zone else "UTC")
@@ -49,8 +51,12 @@ def remember_display(request: Request, response: Response) -> None:
             response.set_cookie(COOKIE_START + name, wanted, samesite="lax", max_age=YEAR_SECONDS)
 
 
-def _choice(request: Request, name: str) -> str:
-    wanted = (request.query_params.get(name), request.cookies.get(COOKIE_START + name))
+def _choice(request: Request, name: str, preferences: Json) -> str:
+    wanted = (
+        request.query_params.get(name),
+        request.cookies.get(COOKIE_START + name),
+        preferences.get(name),
+    )
     return next((each for each in wanted if each in CHOICES[name]), CHOICES[name][0])
 
 

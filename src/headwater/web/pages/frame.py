@@ -27,8 +27,9 @@ from headwater.store.people.users import only_user
 from headwater.web import chart
 from headwater.web.api.problems import Refusal
 from headwater.web.context import Context, InContext
+from headwater.web.dates import tell_time
 from headwater.web.icons import icon, letter_icon
-from headwater.web.pages.display import SWITCHES, YEAR_SECONDS, read_display, remember_display
+from headwater.web.pages.display import SWITCHES, YEAR_SECONDS, Display, read_display, remember_display
 from headwater.web.pages.visitor import SESSION_COOKIE, Sessions, Visitor, is_surely_own
 from headwater.web.step_titles import step_title
 from headwater.wording import NOTHING, ago, duration, iso, percent, size, tell_frequency, tell_run, tell_step
@@ -63,7 +64,7 @@ RUN_LOOKS = {
 }
 # What the navigation shows, in order: path, text, icon.
 PLACES = (
-    ("/items", "Read", "read"),
+    ("/read", "Read", "read"),
     ("/", "Overview", "overview"),
     ("/sources", "Sources", "sources"),
     ("/pipelines", "Pipelines", "pipelines"),
@@ -75,10 +76,18 @@ PLACES = (
 
 
 # Pages that belong to another's place.
-PARTS = {"/models": "/pipelines", "/targets": "/digests", "/digest-issues": "/digests"}
+PARTS = {
+    "/models": "/pipelines",
+    "/targets": "/digests",
+    "/digest-issues": "/digests",
+    "/bookmarks": "/read",
+    "/subscribe": "/read",
+    "/share": "/read",
+    "/connect": "/read",
+}
 
-READER_HOME = "/account"
-READER_PLACES: tuple[tuple[str, str, str], ...] = ()  # what it shows people who are not admins
+READER_HOME = "/read"
+READER_PLACES = (("/read", "Read", "read"),)  # what it shows people who are not admins
 
 
 class Elsewhere(Exception):  # noqa: N818 - not an accident: the visitor's own page is another
@@ -115,9 +124,15 @@ class Page:
             raise Refusal(403, Text("your key lacks the scope {scope}, which this needs", scope=scope))
 
     @property
+    def display(self) -> Display:
+        """How the visitor wants pages to look."""
+        user = self.visitor.user
+        return read_display(self.request, user.preferences if user else None)
+
+    @property
     def zone(self) -> tzinfo:
         """The visitor's time zone."""
-        return read_display(self.request).zone
+        return self.display.zone
 
     @property
     def user(self) -> User:
@@ -188,7 +203,8 @@ class Page:
                 "state_class": STATE_CLASSES.get,
                 "state_icon": STATE_ICONS.get,
                 "run_look": lambda status: RUN_LOOKS.get(status, ("", "dots")),
-                "display": read_display(self.request),
+                "display": self.display,
+                "tell_time": lambda at: tell_time(at, now, self.zone, self.language),
                 "step_title": lambda step_type: step_title(step_type, self.language),
                 "icon": icon,
                 "letter_icon": letter_icon,
@@ -366,6 +382,7 @@ def make_environment() -> Environment:
         lstrip_blocks=True,
     )
     pages.filters["http_only"] = http_only
+    pages.filters["host"] = host_of
     return pages
 
 
@@ -389,6 +406,11 @@ def known_language(text: str | None) -> Language | None:
             return "zh"
         case _:
             return None
+
+
+def host_of(url: str) -> str:
+    """The host of an address, as people say it."""
+    return url.partition("://")[2].partition("/")[0].rpartition("@")[2].removeprefix("www.") or url
 
 
 def http_only(url: str | None) -> str | None:

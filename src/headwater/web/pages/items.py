@@ -45,7 +45,7 @@ SHOWN_PARTS = 100  # categories, files
 # A reader wants the pictures of what they read; everything else stays as strict as everywhere.
 READER_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' http: https: data:; media-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 # The item's fields that the page shows as a table: all but the texts, and what has a place of its own.
@@ -143,7 +143,7 @@ async def _item_values(page: Page, item_id: int) -> dict[str, Any]:
         "image_url": own.get(item.image_url or "", item.image_url),
         "files": [(file, own.get(file.url, file.url)) for file in item.enclosures[:SHOWN_PARTS]],
         "categories": item.categories[:SHOWN_PARTS],
-        "said": _said(item.extras or {}),
+        "said": said_by(item.extras or {}),
         "letter": letter_of(item),
         "fields": [field for field in _short_fields(item).items() if field[1] not in (None, [], {})],
         "results": await showing.run(shown_results, item, own),
@@ -223,7 +223,7 @@ class _Said(dict[str, Any]):
         return None
 
 
-def _said(extra: Json) -> _Said:
+def said_by(extra: Json) -> _Said:
     """What an item says beyond its text, as far as a page has room for it."""
     said = clean_extras(extra, lambda address: address) or {}
     return _Said({key: _shown_part(value) for key, value in said.items()})

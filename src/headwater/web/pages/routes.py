@@ -36,6 +36,8 @@ from headwater.web.pages import (
 )
 from headwater.web.pages.frame import Elsewhere, SignIn, make_environment, open_page
 from headwater.web.pages.home import home_routes
+from headwater.web.pages.reading import arranging, bookmarks, connecting, installing
+from headwater.web.pages.reading import routes as reading
 from headwater.web.pages.visitor import Sessions
 
 
@@ -74,6 +76,8 @@ def add_pages(app: FastAPI, context: Context) -> None:
     ):
         pages.include_router(module.router)
     for module in (signin, provider, account, users, rules):
+        pages.include_router(module.router)
+    for module in (arranging, reading, bookmarks, connecting, installing):
         pages.include_router(module.router)
     app.include_router(pages)
 

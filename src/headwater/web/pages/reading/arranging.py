@@ -1,0 +1,172 @@
+"""`/read/feeds` and `/read/add`: what a person subscribes to, arranged in folders; new feeds by their address."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from headwater.collect.context import read_visit_context
+from headwater.errors import HeadwaterError, InputError
+from headwater.fetch.client import make_fetcher
+from headwater.sources.subscribing import subscribe_to_address
+from headwater.store.people.folders import (
+    add_folder,
+    change_folder,
+    folder_paths,
+    list_folders,
+    move_folder,
+    remove_folder,
+)
+from headwater.store.people.subscriptions import (
+    change_subscription,
+    list_subscriptions,
+    unsubscribe,
+)
+from headwater.web.pages.frame import Action, InUserAction, InUserPage, Page
+
+router = APIRouter()
+
+LONGEST_ADDRESS = 2_000
+FEED_SCHEMES = ("web+feed", "feed")  # of links that are meant for a reader
+
+
+@router.get("/read/feeds")
+async def arrange(page: InUserPage) -> HTMLResponse:
+    return await _show(page)
+
+
+async def _show(page: Page, problem: str | None = None) -> HTMLResponse:
+    store, user_id = page.context.store, page.user.id
+    tree = await store.read(list_folders, user_id)
+    feeds = await store.read(list_subscriptions, user_id)
+    return await page.show(
+        "read_feeds.html",
+        status=200 if problem is None else 422,
+        problem=problem,
+        folders=tree,
+        paths=folder_paths(tree),
+        feeds=sorted(feeds, key=lambda feed: feed.title.casefold()),
+    )
+
+
+@router.post("/read/feeds/{subscription_id}")
+async def change_feed(action: InUserAction, subscription_id: int) -> Response:
+    """Its title, folder and muting, as a form says them."""
+    page = _editing(action)
+    values = {
+        "title": action.text("title") or None,
+        "folder_id": _number(action.text("folder")),
+        "is_muted": action.text("muted") == "yes",
+    }
+    return await _do(
+        page, change_subscription, user_id=page.user.id, subscription_id=subscription_id, **values
+    )
+
+
+@router.post("/read/feeds/{subscription_id}/remove")
+async def remove_feed(action: InUserAction, subscription_id: int) -> Response:
+    page = _editing(action)
+    return await _do(page, unsubscribe, page.user.id, subscription_id)
+
+
+@router.post("/read/folders")
+async def make_folder(action: InUserAction) -> Response:
+    page = _editing(action)
+    return await _do(page, add_folder, page.user.id, action.text("name"), _number(action.text("parent")))
+
+
+@router.post("/read/folders/{folder_id}")
+async def edit_folder(action: InUserAction, folder_id: int) -> Response:
+    """Its name, and the folder that it is in."""
+    page = _editing(action)
+
+    def change(connection: Any) -> None:
+        change_folder(connection, page.user.id, folder_id, name=action.text("name"))
+        move_folder(connection, page.user.id, folder_id, _number(action.text("parent")))
+
+    return await _do(page, change)
+
+
+@router.post("/read/folders/{folder_id}/remove")
+async def delete_folder(action: InUserAction, folder_id: int) -> Response:
+    page = _editing(action)
+    return await _do(page, remove_folder, page.user.id, folder_id)
+
+
+async def _do(page: Page, work: Any, *args: Any, **values: Any) -> Response:
+    """Do it and show the page again, or say what is wrong."""
+    try:
+        await page.context.store.write(work, *args, **values)
+    except InputError as error:
+        return await _show(page, error.render(page.language))
+    return RedirectResponse("/read/feeds", status_code=303)
+
+
+@router.get("/read/add")
+async def add(page: InUserPage, url: str = "") -> HTMLResponse:
+    return await _show_adding(page, url)
+
+
+@router.post("/read/add")
+async def subscribe(action: InUserAction) -> Response:
+    """Subscribe to what is at an address: a feed, or a page that names one."""
+    page = _editing(action)
+    url, context = feed_address(action.text("url")), page.context
+    try:
+        async with make_fetcher(context.settings) as fetcher:
+            visit = await read_visit_context(context.store, context.settings, fetcher, clock=context.clock)
+            done = await subscribe_to_address(page.user, url, visit, folder_id=_number(action.text("folder")))
+    except HeadwaterError as error:
+        return await _show_adding(page, url, error.render(page.language))
+    told = page.t("You follow {name}.", name=done.subscription.title)
+    return action.back(f"/read?feed={done.subscription.id}&view=all", told)
+
+
+async def _show_adding(page: Page, url: str, problem: str | None = None) -> HTMLResponse:
+    tree = await page.context.store.read(list_folders, page.user.id)
+    return await page.show(
+        "read_add.html",
+        status=200 if problem is None else 422,
+        url=feed_address(url),
+        problem=problem,
+        folders=tree,
+        paths=folder_paths(tree),
+        site=site_of(page),
+    )
+
+
+@router.get("/subscribe")
+async def subscribe_to(page: InUserPage, url: str = "") -> Response:
+    """Where links of the kind web+feed: lead, and the bookmarklet."""
+    return await _show_adding(page, url)
+
+
+@router.get("/share")
+async def share(page: InUserPage, title: str = "", text: str = "", url: str = "") -> Response:
+    """What another app shares with this one: an address, to keep or to follow."""
+    found = next((word for word in f"{url} {text}".split() if word.startswith(("http://", "https://"))), "")
+    return await page.show("share.html", url=found[:LONGEST_ADDRESS], title=title[:1_000])
+
+
+def feed_address(text: str) -> str:
+    """The web address in a link that is meant for readers: web+feed://host/feed, feed:https://host/feed."""
+    text = text.strip()[:LONGEST_ADDRESS]
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme.lower() in FEED_SCHEMES:
+        return rest if urlsplit(rest).scheme in ("http", "https") else f"https:{rest}"
+    return text
+
+
+def site_of(page: Page) -> str:
+    """The address of this site."""
+    return (page.context.settings.public_url or str(page.request.base_url)).rstrip("/")
+
+
+def _editing(action: Action) -> Page:
+    action.page.require("edit")
+    return action.page
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
