@@ -159,9 +159,11 @@ def import_(
     ] = None,
     json: Json = False,
 ) -> None:
+    from headwater.sources.importing.marking import bring_marked
     from headwater.sources.importing.reading import read_export
     from headwater.sources.lists import import_export
     from headwater.store.core.clock import measured_clock
+    from headwater.store.people.subscriptions import OWNER
 
     session: Session = context.obj
     data = _read(file)
@@ -178,6 +180,8 @@ def import_(
         report = import_export(
             store, exported, measured_clock(store)(), lambda done, total: advance(done, total, "")
         )
+        taken = [done.source_id for done in report[len(exported.rejected) :]]
+        brought = bring_marked(store, OWNER, exported, taken, measured_clock(store)())
     counts = Counter(entry.outcome for entry in report)
     if json:
         from headwater.views.feeds import import_report_json
@@ -193,7 +197,9 @@ def import_(
             added=counts["added"], known=counts["known"], rejected=counts["rejected"]
         )
     )
-    if exported.stars or exported.tags:
+    if brought:
+        say(t("{count} starred or tagged {count:entry|entries} came along").format(count=brought))
+    if (exported.stars or exported.tags) and not exported.has_marked:
         say(
             t("not imported: {stars} {stars:star|stars}, tags of {tags} {tags:entry|entries}").format(
                 stars=exported.stars, tags=exported.tags

@@ -19,6 +19,7 @@ from headwater.formats.opml import Outline, write_opml
 from headwater.model import FOLDER_SEPARATOR, User
 from headwater.sources.adding import NewSource, add_what_is_there, first_feed_of, read_new_source
 from headwater.sources.importing.export import Export
+from headwater.sources.importing.marking import bring_marked
 from headwater.sources.lists import Imported, import_export
 from headwater.store.collecting.addresses import find_by_addresses
 from headwater.store.collecting.sources import get_source
@@ -101,6 +102,8 @@ def import_for(
         with store.writing() as connection:
             part = [_take(connection, user, done, now) for done in report[start : start + CHUNK]]
         report[start : start + CHUNK] = part
+    taken = report[len(export.rejected) :]
+    bring_marked(store, user.id, export, [done.source_id for done in taken], now)
     return report
 
 

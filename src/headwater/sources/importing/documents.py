@@ -5,8 +5,9 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -14,11 +15,13 @@ from lxml import etree
 
 from headwater.errors import ParseError
 from headwater.formats.opml import Opml, Rejected, read_opml
-from headwater.sources.importing.export import Collected, Export, Program
+from headwater.sources.importing.export import Collected, Export, Marked, Program
 
 # What a file may hold when it is unpacked: so many times its own size, but always the first and never the second.
 MOST_TIMES = 30
 LEAST_BYTES, MOST_BYTES = 20_000_000, 1_000_000_000
+LONGEST_TAG, MOST_TAGS = 200, 100  # of one entry
+LAST_TIME = 32_503_680_000.0  # the year 3000
 MOST_FIELDS = 100  # of one article
 MOST_VALUES = 5_000_000  # of one JSON document, and cells of one table
 _STRING = re.compile(
@@ -144,11 +147,25 @@ def _take_freshrss(found: Collected, document: Mapping[str, Any]) -> None:
         if not url:
             continue
         found.subscribe(url, origin.get("title") or "")
-        if _READ in item.get("categories", ()):
-            links = item.get("canonical") or item.get("alternate") or [{}]
-            found.add(url, item.get("guid"), links[0].get("href"))
-        found.stars += _STARRED in item.get("categories", ())
-        found.tags += any(str(each).startswith(_LABEL) for each in item.get("categories", ()))
+        links = item.get("canonical") or item.get("alternate") or [{}]
+        link, labels = links[0].get("href"), [str(each) for each in item.get("categories", ())]
+        if _READ in labels:
+            found.add(url, item.get("guid"), link)
+        body = item.get("content") or item.get("summary") or {}
+        found.mark(
+            url,
+            Marked(
+                _text(item.get("guid")),
+                _text(link),
+                _text(item.get("title")) or "",
+                _text(item.get("author")),
+                _text(body.get("content") if isinstance(body, dict) else body),
+                _seconds(item.get("published")),
+                _STARRED in labels,
+                _READ in labels,
+                _tags(each.removeprefix(_LABEL) for each in labels if each.startswith(_LABEL)),
+            ),
+        )
 
 
 def _take_miniflux(found: Collected, document: Any) -> None:
@@ -163,8 +180,21 @@ def _take_miniflux(found: Collected, document: Any) -> None:
         found.subscribe(
             feed["feed_url"], feed.get("title") or "", folder, paused=feed.get("disabled") is True
         )
-        found.stars += bool(entry and entry.get("starred"))
-        found.tags += bool(entry and entry.get("tags"))
+        if entry:
+            found.mark(
+                feed["feed_url"],
+                Marked(
+                    None,
+                    _text(entry.get("url")),
+                    _text(entry.get("title")) or "",
+                    _text(entry.get("author")),
+                    _text(entry.get("content")),
+                    _seconds(entry.get("published_at")),
+                    entry.get("starred") is True,
+                    entry["status"] in ("read", "removed"),
+                    _tags(entry.get("tags") or ()),
+                ),
+            )
         if entry and entry["status"] in ("read", "removed"):
             found.add(feed["feed_url"], None, entry.get("url"))
 
@@ -226,8 +256,45 @@ def _take_article(found: Collected, values: Mapping[str, str]) -> None:
     found.subscribe(url, values.get("feed_title", ""))
     if values.get("unread", "0") not in ("1", "t", "true"):
         found.add(url, None, values.get("link"))
-    found.stars += values.get("marked", "0") in ("1", "t", "true")
-    found.tags += bool(values.get("tag_cache") or values.get("label_cache", "[]") not in ("", "[]"))
+    is_starred = values.get("marked", "0") in ("1", "t", "true")
+    tags = _tags(values.get("tag_cache", "").split(","))
+    if values.get("label_cache", "[]") not in ("", "[]") and not tags:
+        found.tags += 1  # of which it keeps no names that could be read
+    found.mark(
+        url,
+        Marked(
+            None,
+            _text(values.get("link")),
+            values.get("title", ""),
+            None,
+            values.get("content"),
+            _seconds(values.get("updated")),
+            is_starred,
+            values.get("unread", "0") not in ("1", "t", "true"),
+            tags,
+        ),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _tags(names: Iterable[Any]) -> tuple[str, ...]:
+    """The names that can be tags, each once."""
+    known = (" ".join(name.split()) for name in names if isinstance(name, str))
+    return tuple(dict.fromkeys(name for name in known if 0 < len(name) <= LONGEST_TAG))[:MOST_TAGS]
+
+
+def _seconds(value: Any) -> float | None:
+    """A time as seconds since 1970, which it is already, or ISO 8601."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if 0 < value < LAST_TIME else None
+    try:
+        at = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def read_table(data: bytes) -> Export:

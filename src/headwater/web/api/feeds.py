@@ -14,7 +14,7 @@ from headwater.fetch.client import make_fetcher
 from headwater.model import User
 from headwater.sources.discovery import FoundFeed, mark_subscribed
 from headwater.sources.editing import act_on_source
-from headwater.sources.importing.documents import read_opml_list
+from headwater.sources.importing.reading import read_export
 from headwater.sources.subscribing import export_for, import_for, subscribe_to_address
 from headwater.store.collecting.sources import request_refresh
 from headwater.store.people.folders import get_folder
@@ -132,11 +132,15 @@ def _mark_mine(connection: Connection, user: User, found: list[FoundFeed]) -> li
     summary="Import your subscriptions",
 )
 async def import_(request: Request, context: InContext, user: InUser) -> Json:
-    """Subscribe to every feed of an OPML file, in its folders. One bad entry stops no other."""
+    """Subscribe to every feed of an OPML file, in its folders. One bad entry stops no other.
+
+    Exports of FreshRSS (zip or JSON, as of Google Reader), Miniflux (JSON) and tt-rss (XML) are taken too: what was
+    read, starred or tagged there is so here.
+    """
     data = await request.body()
 
     def work() -> Json:
-        return import_report_json(import_for(context.store, user, read_opml_list(data), context.clock()))
+        return import_report_json(import_for(context.store, user, read_export(None, data), context.clock()))
 
     return await asyncio.to_thread(work)
 
