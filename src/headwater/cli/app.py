@@ -14,6 +14,7 @@ from headwater import __version__
 from headwater.cli import (
     alert,
     backup,
+    catalogue,
     collect,
     config,
     cursor,
@@ -72,6 +73,7 @@ app.command("doctor", rich_help_panel=START, help=t("Check the installation and 
     doctor.doctor
 )
 app.add_typer(source.app, name="source", rich_help_panel=SOURCES)
+app.add_typer(catalogue.app, name="catalogue", rich_help_panel=SOURCES)
 app.command(
     "import", rich_help_panel=SOURCES, help=t("Add every feed of an OPML file or of another reader's export.")
 )(feeds.import_)

@@ -22,7 +22,18 @@ _WORDS: dict[Any, str] = {str: "TEXT", int: "N", float: "N", Path: "FILE"}
 # The groups of commands have their place among the commands, which typer puts first.
 ORDER = (
     *("demo", "serve", "status", "doctor"),
-    *("source", "import", "export", "discover", "parse", "scrape", "types", "sitemap-to-feed", "sitemap"),
+    *(
+        "source",
+        "catalogue",
+        "import",
+        "export",
+        "discover",
+        "parse",
+        "scrape",
+        "types",
+        "sitemap-to-feed",
+        "sitemap",
+    ),
     *("collect", "refresh", "explain", "statistics", "simulate", "tune"),
     *("items", "rule", "cursor", "digest", "outlet", "publish"),
     *("gallery", "pipeline", "runs", "target", "worker"),

@@ -6,6 +6,7 @@ from headwater.web.api import (
     account,
     alerts,
     bookmarks,
+    catalogue,
     collector,
     cursors,
     digests,
@@ -36,6 +37,7 @@ router = APIRouter(prefix=API_ROOT)
 for subject in (collector, feeds, subscriptions, sources, items, raw_items, templates, runs, cursors):
     router.include_router(subject.router)
 for subject in (
+    catalogue,
     gallery,
     models,
     outlets,
