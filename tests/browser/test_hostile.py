@@ -81,7 +81,7 @@ def test_what_a_feed_a_list_or_an_error_says_does_not_run(
         page.goto(f"{hostile}/sources/add")
         page.locator("input[type=file]").set_input_files(opml)
         page.get_by_role("button", name="Import", exact=True).click()
-        expect(page.locator(".items li")).to_have_count(2)
+        expect(page.locator("ol.items li")).to_have_count(2)
         harmless(page)
         for path in ("/", "/sources?state=failing", "/items"):
             page.goto(hostile + path)
