@@ -208,7 +208,6 @@ class Page:
                 "step_title": lambda step_type: step_title(step_type, self.language),
                 "icon": icon,
                 "letter_icon": letter_icon,
-                "connect_path": self._connect_path(),
                 "is_at": self.is_at,
                 "with_query": self.with_query,
                 "chart": chart,
@@ -232,11 +231,6 @@ class Page:
         if path == "/sources/add" or place in ("/", "/sources/add"):
             return path == place
         return path == place or path.startswith(place + "/")
-
-    def _connect_path(self) -> str:
-        """Where reader apps are connected."""
-        paths = {getattr(route, "path", "") for route in self.request.app.routes}
-        return "/connect" if "/connect" in paths else "/account#app-passwords"
 
     def _notice(self) -> tuple[str, str] | None:
         kind, colon, text = unquote(self.request.cookies.get(NOTICE_COOKIE, "")).partition(":")
