@@ -383,10 +383,10 @@ def by_apps(house: House) -> list[Attack]:
 
 def by_strangers(house: House) -> list[Attack]:
     """What someone without a key sends where forms are read before anyone is known."""
-    nobody = {"Authorization": "", **FORM}
+    without_key = {"Authorization": "", **FORM}
     bodies = {"percents": b"%" * 1_990_000, "fields": b"&" * 1_990_000, "a little": b"%" * 20_000}
     return [
-        Attack(f"{name} to {path}", "POST", path, body, nobody)
+        Attack(f"{name} to {path}", "POST", path, body, without_key)
         for name, body in bodies.items()
         for path in STRANGERS
     ] * 3
