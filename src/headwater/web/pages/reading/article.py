@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
+from sqlalchemy import Connection
 
 from headwater.formats.html import sanitize_html
 from headwater.formats.links import resolve_html
@@ -12,6 +13,7 @@ from headwater.model import StoredItem, StoredResult
 from headwater.publish.bodies import html_of, text_of_item, title_of
 from headwater.publish.media import MediaAddresses
 from headwater.store.people.entries import Entry, get_entry
+from headwater.store.people.once import with_copies
 from headwater.store.reading.items import get_item
 from headwater.store.reading.media import make_media_secret, media_secret
 from headwater.threads import showing
@@ -79,10 +81,14 @@ async def picture_addresses(page: Page, item: StoredItem | None = None) -> Pictu
 async def read_article(page: Page, entry_id: int, text: str = "", search: str = "") -> dict[str, Any]:
     """What the article's template shows."""
     store = page.context.store
-    entry = await store.read(get_entry, page.user.id, entry_id)
+    entry = await store.read(_entry_with_copies, page.user.id, entry_id)
     item = await store.read(get_item, entry_id)
     addresses = await picture_addresses(page, item)
     return await showing.run(_compose, page, entry, item, addresses, text, hits_of(search))
+
+
+def _entry_with_copies(connection: Connection, user_id: int, entry_id: int) -> Entry:
+    return with_copies(connection, user_id, [get_entry(connection, user_id, entry_id)])[0]
 
 
 def _compose(

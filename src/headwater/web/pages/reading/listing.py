@@ -12,6 +12,7 @@ from headwater.formats.links import join
 from headwater.markup import read_pieces, unescape_text, visible_text
 from headwater.store.people.entries import Entry, Place, list_places, read_entries
 from headwater.store.people.folders import list_folders, with_subfolders
+from headwater.store.people.once import show_once, with_copies
 from headwater.store.people.subscriptions import get_subscription, list_subscriptions
 from headwater.web.dates import tell_date, tell_weekday
 from headwater.web.pages.frame import Page
@@ -49,16 +50,12 @@ class Found:
 def find_entries(
     connection: Connection, user_id: int, wanted: Wanted, after: tuple[float, int] | None
 ) -> Found:
-    places = list_places(
-        connection,
-        user_id,
-        wanted.as_filter(sources_of(connection, user_id, wanted)),
-        sort=wanted.sort,
-        after=after,
-        limit=ON_A_PAGE,
-    )
-    numbers = [place.id for place in places[:ON_A_PAGE]]
-    return Found(read_entries(connection, user_id, numbers, longest_text=LISTED_CHARACTERS), places)
+    chosen = wanted.as_filter(sources_of(connection, user_id, wanted))
+    places = list_places(connection, user_id, chosen, sort=wanted.sort, after=after, limit=ON_A_PAGE)
+    shown = show_once(connection, user_id, places[:ON_A_PAGE], chosen, wanted.sort)
+    numbers = [place.id for place in shown]
+    entries = read_entries(connection, user_id, numbers, longest_text=LISTED_CHARACTERS)
+    return Found(with_copies(connection, user_id, entries), places)
 
 
 def sources_of(connection: Connection, user_id: int, wanted: Wanted) -> tuple[int, ...] | None:

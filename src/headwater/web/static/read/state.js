@@ -16,6 +16,7 @@ export const ask = async (address, options = {}) => {
 // Changes are kept until the server has them: offline ones are sent when the network is back.
 const QUEUE = `headwater-changes-${list.dataset.user}`;
 const MOST_AT_ONCE = 1000;
+const RETRY_MS = 4000;
 const waiting = () => JSON.parse(localStorage.getItem(QUEUE) ?? "[]");
 const keep = (changes) => localStorage.setItem(QUEUE, JSON.stringify(changes));
 let sending = null;
@@ -40,7 +41,12 @@ const sendAll = async () => {
 };
 
 export const flush = () => {
-  sending ??= sendAll().finally(() => (sending = null));
+  sending ??= sendAll()
+    .then((sent) => {
+      if (!sent) setTimeout(() => flush().catch(() => {}), RETRY_MS);
+      return sent;
+    })
+    .finally(() => (sending = null));
   return sending;
 };
 
