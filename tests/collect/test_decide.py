@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.collect.decide import Decision, candidates, decide, fallback_ids, item_time
+from headwater.collect.decide import Decision, _differs, candidates, decide, fallback_ids, item_time
 from headwater.model import Item
-from headwater.store.reading.items import Known
+from headwater.store.reading.items import UNKNOWN_CONTENT, Known
 from tests.clock import NOON
 
 POST = Item("guid-1", "http://one.example/post/1", "A title", content="<p>text</p>", published_at=NOON - 500)
@@ -231,3 +231,9 @@ def test_item_is_changed_only_where_a_reader_sees_it(
     (new,) = candidates((Item("1", title="x", extras=after),), NOON)
     assert (old.content_hash != new.content_hash) == changed
     assert old.likenesses == new.likenesses
+
+
+def test_content_that_was_never_read_is_not_a_change() -> None:
+    """Of an item that was seen elsewhere only the id is known: its first text must not count as an edit."""
+    assert not _differs(UNKNOWN_CONTENT, bytes(24))
+    assert _differs(bytes(24), bytes([1]) * 24)
