@@ -27,8 +27,10 @@ QUIET = (
     "--disable-sync",
 )
 Words = Callable[..., str]
-# What a browser says of a form that was sent back with its mistakes named, and of a page that is not there.
-EXPECTED = re.compile("Failed to load resource: the server responded with a status of (400|401|404)")
+# What a browser says of a form that was sent back with its mistakes named, of a page that is not there, and offline.
+EXPECTED = re.compile(
+    "Failed to load resource: (the server responded with a status of (400|401|404)|net::ERR_INTERNET_DISCONNECTED)"
+)
 LOCALES: dict[Language, str] = {"en": "en-GB", "zh": "zh-CN"}
 
 
