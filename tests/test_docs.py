@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -293,3 +294,14 @@ def test_the_public_api_is_what_it_was() -> None:
 
 def test_the_public_names_are_shown() -> None:
     assert dir(headwater) == sorted(headwater.__all__)
+
+
+def test_the_picture_of_rooms_is_the_import_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = contracts["contracts"][0]["layers"]
+    rooms = {room for layer in layers for room in layer.split(" | ")}
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = page[page.index("| room |") : page.index("## Read it")]
+    first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    shown = {room for cell in first_cells for room in re.findall(r"`(\w+)`", cell)}
+    assert shown == rooms
