@@ -21,9 +21,11 @@ async def scripted(script: Script) -> AsyncIterator[tuple[Fetcher, MailboxAddres
     """A mail server that does as it likes, and a fetcher that may reach it."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-            await script(reader, writer)
-        writer.close()
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                await script(reader, writer)
+        finally:
+            writer.transport.abort()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -115,6 +117,35 @@ async def test_password_cannot_add_a_command() -> None:
                 MailboxAddress(address.host, "ann", 'x"\r\nA DELETE', scheme="imap", port=address.port),
             ):
                 pass
+
+
+async def test_what_is_said_before_tls_answers_nothing_after_it(tmp_path: Path) -> None:
+    """Someone on the way adds answers to the one to STARTTLS, with the tags of the commands that follow."""
+    context, authority = tls_context("good", tmp_path)
+    asked: list[bytes] = []
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await answer(reader, writer, b"* CAPABILITY IMAP4rev1 STARTTLS\r\n% OK\r\n")
+        tag = (await reader.readline()).split(b" ")[0]
+        mark, number = tag[:-1], int(tag[-1:])
+        forged = b"".join(b"%b%d OK\r\n" % (mark, number + more) for more in range(4))
+        writer.write(forged)
+        await writer.start_tls(context)
+        for each in (b"* CAPABILITY IMAP4rev1\r\n% OK\r\n", b"% NO wrong password\r\n"):
+            line = await reader.readline()
+            asked.append(line.split(b" ")[1].strip())
+            writer.write(each.replace(b"%", line.split(b" ")[0]))
+            await writer.drain()
+
+    async with scripted(script) as (_, address):
+        address = MailboxAddress("localhost", "ann", PASSWORD, scheme="imap", port=address.port)
+        allowed = [f"localhost:{address.port}"]
+        async with Fetcher(user_agent="test", allow=allowed, ca_file=authority) as fetcher:
+            with pytest.raises(FetchError) as caught:
+                async with open_mailbox(fetcher, address):
+                    pass
+    assert caught.value.kind is FailureKind.UNAUTHORIZED
+    assert asked == [b"CAPABILITY", b"LOGIN"]
 
 
 async def test_waiting_tells_of_a_new_letter() -> None:

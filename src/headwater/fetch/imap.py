@@ -180,8 +180,7 @@ class Mailbox:
         self._writer = writer
         self._context = context
         self._is_secure = is_secure
-        # Not to be guessed: what stands in the buffer before TLS begins cannot answer what is asked after.
-        self._mark = secrets.token_hex(4).encode()
+        self._mark = _new_mark()
         self._number = 0
         self._capabilities: frozenset[bytes] = frozenset()
 
@@ -199,6 +198,8 @@ class Mailbox:
             await self._ask(b"STARTTLS")
             await self._writer.start_tls(self._context, server_hostname=self.address.host)
             self._is_secure = True
+            # What came before TLS, and stands in the buffer still, cannot answer what is asked after.
+            self._mark = _new_mark()
             await self._read_capabilities()
         if not self._is_secure and not is_named:
             raise _failed(
@@ -362,6 +363,11 @@ class Mailbox:
         template = templates.get(refused, "{url}: the mail server refused {command}: {said}")
         word = command.split()[0].decode("ascii", "replace")
         raise FetchError(refused, template, url=self.address.shown, said=said, command=word)
+
+
+def _new_mark() -> bytes:
+    """How the tags of commands begin. Not to be guessed."""
+    return secrets.token_hex(4).encode()
 
 
 def _quoted(text: str) -> bytes:

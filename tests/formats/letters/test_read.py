@@ -127,8 +127,12 @@ def test_read_letter_list_name_is_what_it_is_called() -> None:
         raw("Content-Type: message/rfc822", b"Content-Type: message/rfc822\r\n\r\n" * 3_000),
         raw("From: " + "a@b.example," * 50_000),
         raw("Subject: " + "=?utf-8?q?x?= " * 50_000),
+        raw("Subject: " + "=?a?q?x" * 3_000),
+        raw("Content-Type: text/plain" + ";" * 2_900_000),
+        raw("Content-Disposition: attachment" + ";" * 2_900_000),
+        raw("Content-Type: text/plain; " + "; ".join(f"charset*{n}=b" for n in range(100_000))),
     ],
-    ids=range(10),
+    ids=range(14),
 )
 def test_read_letter_damaged_is_read_in_time(data: bytes) -> None:
     began = time.process_time()

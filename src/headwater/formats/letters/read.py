@@ -8,7 +8,7 @@ from email.errors import MessageError
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesParser
-from email.policy import compat32
+from email.policy import Compat32
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any, Final
 
@@ -25,10 +25,24 @@ MOST_PARTS: Final = 100
 _MOST_LINES: Final = 150_000
 _MOST_BOUNDARIES: Final = 40  # parts inside of parts; each makes every line dearer to read
 _LONGEST_HEADER: Final = 20_000
+_MOST_PARAMETERS: Final = 200  # of one header, as in `text/plain; charset=utf-8`
+_MOST_ENCODED: Final = 300  # encoded words of one header
 _SUMMARY_CHARACTERS: Final = 300
 
 _BOUNDARY = re.compile(rb"boundary\s*=", re.IGNORECASE)
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+class _Bounded(Compat32):
+    """Keeps the beginning of a header: what Python makes of a long one takes the square of its length."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        parts = value[:_LONGEST_HEADER].split(";", _MOST_PARAMETERS)
+        return name, ";".join(parts[:_MOST_PARAMETERS])
+
+
+_POLICY: Final = _Bounded()
 _UNREADABLE = (MessageError, RecursionError, LookupError, ValueError, AttributeError, TypeError, IndexError)
 
 
@@ -92,7 +106,7 @@ def _parse(data: bytes) -> Message:
     if len(_BOUNDARY.findall(data)) > _MOST_BOUNDARIES:
         return _plain(data)
     try:
-        return BytesParser(policy=compat32).parsebytes(data)
+        return BytesParser(policy=_POLICY).parsebytes(data)
     except _UNREADABLE:
         return _plain(data)
 
@@ -100,7 +114,7 @@ def _parse(data: bytes) -> Message:
 def _plain(data: bytes) -> Message:
     """A message of which only the head is taken apart; its body stands as it came."""
     try:
-        message = BytesParser(policy=compat32).parsebytes(data, headersonly=True)
+        message = BytesParser(policy=_POLICY).parsebytes(data, headersonly=True)
     except _UNREADABLE:
         message = Message()
     for name in ("Content-Type", "Content-Transfer-Encoding"):
@@ -123,7 +137,7 @@ def decode_words(raw: str) -> str:
     """Text with RFC 2047 encoded words decoded; bytes that stand there raw are read as UTF-8 or what they look like."""
     raw = raw[:_LONGEST_HEADER]
     try:
-        parts = decode_header(raw)
+        parts = decode_header(raw) if raw.count("=?") <= _MOST_ENCODED else [(raw, None)]
     except (MessageError, ValueError):
         parts = [(raw, None)]
     return collapse("".join(_decoded(part, charset) for part, charset in parts))
