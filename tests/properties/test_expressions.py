@@ -33,6 +33,7 @@ MATCHED = {
     "sources.addresses._HAS_SCHEME",
     "collect.decide._USUAL_URL",
     "collectors.hackernews._LIST_ADDRESS",
+    "collectors.mailbox._SENDER",
     "collectors.reddit._ADDRESS",
     "collectors.reddit._OWN_HOST",
     "config._PORT_AND_MORE",
@@ -42,6 +43,8 @@ MATCHED = {
     ),
     *(f"formats.dates._{name}" for name in ("ISO_WEEK", "ISO_DIGITS", "EPOCH", "EAST_ASIAN", "KOREAN_ISO")),
     "formats.html._SCHEME",
+    "formats.letters.clean._COUNTING_NAMES",
+    "formats.letters.clean._TINY",
     "formats.links._ABSOLUTE",
     "formats.pages.propose._CLASS",
     "formats.sitemaps.read._FIRST_TAG",
@@ -49,6 +52,7 @@ MATCHED = {
     "formats.xml.soup._INSIDE_WIDE",
     "formats.xml.soup._NAME",
     "formats.subtitles._TIMES",
+    "letters.receiver._PATH",
     "services.letter._MAILBOX",
 }
 # Expressions whose texts are cut before they are looked at, with the length of these.

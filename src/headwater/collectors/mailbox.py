@@ -28,7 +28,7 @@ MOST_LETTERS: Final = (
 )
 MOST_BYTES_AT_ONCE: Final = 30_000_000
 MOST_SENDERS: Final = 20
-_SENDER = re.compile(r"[^\s\"\\<>(),;:@]*@?[A-Za-z0-9._-]+", re.ASCII)
+_SENDER = re.compile(r"(?:[^\s\"\\<>(),;:@]*+@)?[A-Za-z0-9._-]++", re.ASCII)
 _DAYS_BACK: Final = 2  # where letters have new numbers: before the last visit, for servers' clocks and zones
 
 

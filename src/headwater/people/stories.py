@@ -33,7 +33,7 @@ _TOKEN = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+|\d+(?:[.,:]\d+)*|[^\W\d_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"
 )
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-_SITE = re.compile(r"\s+[-|–—·•»]\s+[^-|–—·•»]{2,40}$|[_|｜][^_|｜]{2,20}$")
+_SITE = re.compile(r"(?<!\s)\s++[-|–—·•»]\s++[^-|–—·•»]{2,40}$|[_|｜][^_|｜]{2,20}$")
 _STOP: Final = frozenset(
     re.findall(
         r"\w+",

@@ -17,7 +17,7 @@ _LOOK_INSIDE: Final = 5  # redirects in redirects
 _HIDDEN_CONTENT: Final = frozenset(("head", "title", "noscript", "object", "iframe", "form"))
 
 _ATTRIBUTE = re.compile(
-    r"""([A-Za-z][\w:-]*+)\s*+=\s*+(?:"([^"<>]*+)"|'([^'<>]*+)'|([^\s"'<>]++))""", re.ASCII
+    r"""(?<![\w:-])([A-Za-z][\w:-]*+)\s*+=\s*+(?:"([^"<>]*+)"|'([^'<>]*+)'|([^\s"'<>]++))""", re.ASCII
 )
 _TINY = re.compile(r"\s*0*[0-3](?:\.\d*)?(?:px)?\s*\Z", re.IGNORECASE)
 _HIDDEN_STYLE = re.compile(
