@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import quote, unquote
 
 import orjson
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -73,14 +74,25 @@ class BadAuthError(Exception):
 
 
 async def find_reader(request: Request, context: InContext) -> User:
-    """The user whose app password a request brings, as `Authorization: GoogleLogin auth=NAME/PASSWORD`."""
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    auth = given.strip().removeprefix("auth=").strip().strip('"') if scheme.lower() == "googlelogin" else ""
+    """The user whose app password a request brings: see `_read_auth`."""
+    auth = await _read_auth(request)
     name, _, password = auth.rpartition("/")
-    user = await check_app_password(context, name, password) if len(auth) <= LONGEST_AUTH else None
+    user = await check_app_password(context, unquote(name), password) if len(auth) <= LONGEST_AUTH else None
     if user is None:
         raise BadAuthError
     return user
+
+
+async def _read_auth(request: Request) -> str:
+    """What ClientLogin answered as `Auth`, from `Authorization: GoogleLogin auth=…`.
+
+    Liferea asks for items without the header, and sends it in the form as `T`.
+    """
+    header = request.headers.get("authorization")
+    if header is None and request.method == "POST":
+        return (await Parameters.read(request)).first("T") or ""
+    scheme, _, given = (header or "").partition(" ")
+    return given.strip().removeprefix("auth=").strip().strip('"') if scheme.lower() == "googlelogin" else ""
 
 
 InReader = Annotated[User, Depends(find_reader)]
@@ -123,7 +135,7 @@ async def client_login(context: InContext, parameters: InParameters) -> Response
     user = await check_app_password(context, name, password) if len(name + password) < LONGEST_AUTH else None
     if user is None:
         return PlainTextResponse("Error=BadAuthentication\n", 401)
-    auth = f"{user.name}/{password}"
+    auth = f"{quote(user.name, safe='')}/{password}"
     if parameters.first("output") == "json":
         return answer({"SID": auth, "LSID": "null", "Auth": auth})
     return PlainTextResponse(f"SID={auth}\nLSID=null\nAuth={auth}\n")
@@ -212,6 +224,8 @@ async def item_ids(context: InContext, user: InReader, parameters: InParameters)
                 for place in places
             ]
         }
+        if not places and parameters.first("client") == "newsplus":
+            found["itemRefs"] = [{"id": "0"}]  # News+ takes an empty list for an error
         return found if following is None else {**found, "continuation": following}
 
     return answer(await context.store.read(read))

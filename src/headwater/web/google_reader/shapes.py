@@ -57,6 +57,8 @@ def length_of(entry: Entry) -> int:
 def item_json(entry: Entry, paths: Paths, feeds: Mapping[int, Subscription]) -> Json:
     item = entry.item
     feed = feeds.get(item.source_id)
+    site = (feed.site_url or feed.url) if feed else ""
+    address = item.url or (site if site.startswith(("https://", "http://")) else "")
     shown: Json = {
         "id": long_id(item.id),
         "crawlTimeMsec": str(int(item.first_seen_at * 1000)),
@@ -65,17 +67,20 @@ def item_json(entry: Entry, paths: Paths, feeds: Mapping[int, Subscription]) -> 
         "updated": int(item.updated_at or item.item_at),
         "title": item.title,
         "author": item.author or "",
-        "canonical": [{"href": item.url}] if item.url else [],
-        "alternate": [{"href": item.url, "type": "text/html"}] if item.url else [],
+        # Never without one: apps take the first without a look.
+        "canonical": [{"href": address}],
+        "alternate": [{"href": address, "type": "text/html"}],
         "categories": categories_of(entry, paths),
         "origin": {
             "streamId": stream_of(entry),
             "title": entry.feed_title,
-            "htmlUrl": (feed.site_url or feed.url) if feed else "",
+            "htmlUrl": site,
             "feedUrl": feed.url if feed else "",
         },
         "summary": {"direction": "ltr", "content": text_of_item(item)[0]},
     }
+    if entry.state.starred_at is not None:
+        shown["marked"] = True  # where Liferea looks for stars; the categories say it to others
     if item.enclosures:
         shown["enclosure"] = [
             {
