@@ -1,7 +1,7 @@
 """Charts with axes, as SVG text made on the server: pages need no library, and their policy no exception.
 
 Places along x are in percent, so that a chart fills its card; places along y and all text are in pixels, so that text
-never scales. Colours and lines come from static/style.css by class. Each point in time has a strip that tells its
+never scales. Colours and lines come from static/charts.css by class. Each point in time has a strip that tells its
 values when the mouse is over it.
 """
 
