@@ -46,7 +46,6 @@ ALLOWED = {
     "store/reports/catalog.py:read": "a page by the last visit",
     "store/reports/attention.py:_read": "the few that need a person, by the index of unusual sources",
     "store/reports/overview.py:_last_visits": "the newest five of an index, joined with their sources",
-    "store/collecting/push.py:push_totals": "one row for each source that a hub pushes",
     "store/people/subscriptions.py:list_subscriptions": "one person's, by number; PostgreSQL reads a tiny table whole",
     "store/people/entries.py:_read": "a page by time; of a tiny table, PostgreSQL walks the items by time",
     # Reading room.

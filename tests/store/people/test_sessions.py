@@ -14,7 +14,7 @@ from headwater.store.people.sessions import (
     list_sessions,
     make_link,
     open_session,
-    use_link,
+    take_link,
 )
 from headwater.store.transfer.backup import restore_backup, write_backup
 from headwater.store.transfer.copying import copied_tables
@@ -27,7 +27,7 @@ def test_link_used_by_many_at_once_signs_in_one(store: Store) -> None:
 
     def use(_: int) -> bool:
         with store.writing() as connection:
-            return use_link(connection, token, NOON)
+            return take_link(connection, token, NOON) is not None
 
     with ThreadPoolExecutor(4) as threads:
         assert sorted(threads.map(use, range(8))) == [False] * 7 + [True]

@@ -4,48 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
 from sqlalchemy import Connection, event
 
-from headwater.errors import FailureKind
-from headwater.model import Item, Plan
+from headwater.model import Plan
 from headwater.store.collecting.outages import clear_outage, mark_outage
 from headwater.store.collecting.queue import claim_sources, settle_batch
 from headwater.store.collecting.sources import remove_source, request_refresh, set_schedule_enabled
 from headwater.store.core.database import Store
 from headwater.store.core.tables import sources as sources_table
-from headwater.store.reading.items import ItemChange
-from headwater.store.reports.overview import LastVisit, NextVisit, read_overview, read_status
+from headwater.store.reports.overview import LastVisit, NextVisit, read_status
 from tests.clock import NOON
-from tests.store.collecting.test_queue import claim, done, make
-
-
-def test_overview(store: Store) -> None:
-    with store.writing() as connection:
-        for name in ("a", "b", "c"):
-            make(connection, name)
-        first, second, _ = claim(connection)
-        changes = [
-            ItemChange("new", Item(str(age)), bytes([age]), bytes([age]), (), b"h", NOON - 60 * age - 1)
-            for age in (0, 0, 59, 61)
-        ]
-        settle_batch(
-            connection,
-            [
-                done(first, NOON - 10, Plan(NOON + 60), changes[1:]),
-                done(
-                    second,
-                    NOON - 4000,
-                    Plan(NOON - 1),
-                    consecutive_failures=1,
-                    last_error_kind=FailureKind.DNS,
-                ),
-            ],
-        )
-        seen = read_overview(connection, NOON)
-    assert (seen.sources, seen.failing, seen.due) == (3, 1, 1)
-    assert (seen.visits, seen.visits_unchanged, seen.visits_failed) == (1, 1, 0)
-    assert (seen.activity[0], seen.activity[-1], sum(seen.activity)) == (1, 1, 2)
+from tests.store.collecting.test_queue import done, make
 
 
 def test_status_counts_every_kind_of_source(store: Store) -> None:
@@ -165,13 +134,9 @@ def whole_scans(connection: Connection, statement: str, parameters: Any) -> list
     return found
 
 
-@pytest.mark.parametrize("read", ["status", "overview"])
-def test_no_number_reads_all_items_or_all_records(store: Store, read: str) -> None:
+def test_no_number_reads_all_items_or_all_records(store: Store) -> None:
     with store.reading() as connection, statements(store) as seen:
-        if read == "status":
-            read_status(connection, NOON)
-        else:
-            read_overview(connection, NOON)
+        read_status(connection, NOON)
     with store.reading() as connection:
         assert sum(any(name in statement for name in BIG) for statement, _ in seen) >= 2
         for statement, parameters in seen:

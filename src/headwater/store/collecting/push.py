@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, case, func, select
+from sqlalchemy import Connection, Row, select
 
 from headwater.store.core.bulk import batches, insert_rows, is_sqlite, storable
 from headwater.store.core.tables import push_subscriptions as table
@@ -140,18 +140,6 @@ def suspend_subscriptions(connection: Connection, now: float) -> list[int]:
         table.update().where(table.c.state.in_(("active", "pending"))).values(state="wanted", act_at=now)
     )
     return pushed
-
-
-def push_totals(connection: Connection) -> dict[str, int]:
-    """Subscriptions in force, deliveries taken and deliveries refused, over all sources."""
-    row = connection.execute(
-        select(
-            func.coalesce(func.sum(case((table.c.state == "active", 1), else_=0)), 0),
-            func.coalesce(func.sum(table.c.pushes), 0),
-            func.coalesce(func.sum(table.c.forged), 0),
-        )
-    ).one()
-    return {"active": int(row[0]), "pushes": int(row[1]), "forged": int(row[2])}
 
 
 def write_subscription_changes(

@@ -149,11 +149,6 @@ def make_link(connection: Connection, now: float, user_id: int | None = None) ->
     return token
 
 
-def use_link(connection: Connection, token: str, now: float) -> bool:
-    """Use up a link; False if it was used before, has expired, or is unknown."""
-    return take_link(connection, token, now) is not None
-
-
 def take_link(connection: Connection, token: str, now: float) -> int | None:
     """Use up a link and return its user's number; None if it was used before, has expired, or is unknown."""
     return connection.execute(

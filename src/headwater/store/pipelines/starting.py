@@ -233,12 +233,6 @@ def find_run_ids(connection: Connection, wanted: RunQuery) -> list[int]:
     return list(connection.execute(query.order_by(pipeline_executions.c.id)).scalars())
 
 
-def count_runs(connection: Connection) -> dict[str, int]:
-    """How many runs there are in each state."""
-    query = select(pipeline_executions.c.status, func.count()).group_by(pipeline_executions.c.status)
-    return {row[0]: row[1] for row in connection.execute(query)}
-
-
 def count_unfinished_runs(connection: Connection) -> dict[str, int]:
     """How many runs wait, and how many are worked on: by index, however many have ended."""
     run = pipeline_executions.c

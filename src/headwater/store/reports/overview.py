@@ -5,7 +5,7 @@ All are found by an index and cost as much as is due, has failed or happened lat
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Integer, cast, func, select
+from sqlalchemy import Connection, func, select
 
 from headwater.states import SOURCE_STATES, SourceState
 from headwater.store.collecting.counting import count_all_sources
@@ -14,7 +14,7 @@ from headwater.store.collecting.queue import count_due, is_leased
 from headwater.store.collecting.sources import MANUAL_LANE, NEW_LANE, due_since
 from headwater.store.collecting.spending import read_spent
 from headwater.store.collecting.states import IS_UNUSUAL, NEEDS_ATTENTION, STATE
-from headwater.store.core.tables import collection_records, items, source_leases, sources
+from headwater.store.core.tables import collection_records, source_leases, sources
 from headwater.store.reports.hours import VisitSums, visits_since
 
 RECENT_SECONDS = 3_600.0
@@ -161,38 +161,3 @@ def read_next_visits(connection: Connection, now: float, *, limit: int) -> list[
         .limit(limit)
     )
     return [NextVisit(row[0], row[1], due_since(row[2])) for row in connection.execute(query)]
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    sources: int
-    failing: int
-    due: int
-    visits: int  # in the last hour, as the next three
-    visits_failed: int
-    visits_unchanged: int
-    items_new: int
-    activity: tuple[int, ...]  # items published a minute, oldest first
-
-
-def read_overview(connection: Connection, now: float, minutes: int = 60) -> Overview:
-    """What the dashboard opens with."""
-    counts = count_sources(connection)
-    recent = visits_since(connection, now - RECENT_SECONDS)
-    minute = cast(func.floor((now - items.c.item_at) / 60), Integer)
-    activity = [0] * minutes
-    for age, count in connection.execute(
-        select(minute, func.count()).where(items.c.item_at > now - 60 * minutes).group_by(minute)
-    ):
-        if 0 <= age < minutes:
-            activity[minutes - 1 - age] = count
-    return Overview(
-        sources=counts.total,
-        failing=sum(counts.failing.values()),
-        due=count_due(connection, now),
-        visits=recent.total,
-        visits_failed=recent.failed,
-        visits_unchanged=recent.visits.get("unchanged", 0),
-        items_new=recent.items_new,
-        activity=tuple(activity),
-    )
