@@ -572,7 +572,7 @@ async def test_trouble_with_the_database_is_not_the_sources_fault(
     origin.requests.clear()
     clock.advance(48 * 3600)
     with monkeypatch.context() as patch:
-        patch.setattr("headwater.collect.recall.known_keys_of", fail)
+        patch.setattr("headwater.collect.known_items.known_keys_of", fail)
         async with Engine(store, settings, clock=clock) as engine:
             running = asyncio.create_task(engine.run())
             async with asyncio.timeout(10):

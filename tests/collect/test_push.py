@@ -15,6 +15,7 @@ from sqlalchemy import Connection, select
 
 from headwater.collect.context import read_planner
 from headwater.collect.engine import Engine
+from headwater.collect.hub_trust import CHECK_SECONDS, GRACE_SECONDS, MOST_MISSES, is_trusted
 from headwater.collect.push import (
     ALGORITHMS,
     FIRST_WAIT_SECONDS,
@@ -25,7 +26,6 @@ from headwater.collect.push import (
     is_signed,
     take_push,
 )
-from headwater.collect.trust import CHECK_SECONDS, GRACE_SECONDS, MOST_MISSES, is_trusted
 from headwater.collectors.feed import hub_of
 from headwater.config import Settings
 from headwater.errors import FailureKind, FetchError

@@ -11,7 +11,7 @@ from headwater.fetch.client import Fetcher
 from headwater.formats.feeds.parse import parse
 from headwater.model import Item, Result
 from headwater.pipeline.ledger import Ledger
-from headwater.publish.desk import Desk
+from headwater.publish.digest_context import DigestContext
 from headwater.publish.digests import (
     LEASE_SECONDS,
     MOST_ATTEMPTS,
@@ -61,11 +61,11 @@ def source(store: Store) -> None:
 
 
 def maker(store: Store, fetcher: Fetcher | None, clock: FakeClock) -> DigestMaker:
-    return DigestMaker(store, desk(store, fetcher, clock), clock, Random(1))
+    return DigestMaker(store, make_context(store, fetcher, clock), clock, Random(1))
 
 
-def desk(store: Store, fetcher: Fetcher | None, clock: FakeClock) -> Desk:
-    return Desk(fetcher, {}, Ledger(store, clock, Limits()))
+def make_context(store: Store, fetcher: Fetcher | None, clock: FakeClock) -> DigestContext:
+    return DigestContext(fetcher, {}, Ledger(store, clock, Limits()))
 
 
 def collect(store: Store, clock: FakeClock, *titles: str, **more: Any) -> None:
@@ -209,7 +209,7 @@ async def test_model_that_is_down_is_asked_again_and_at_last_done_without(
     assert "The model wrote nothing" in issue.text
     assert "About Flood" in issue.text
     models.answers = ["All is wet."]
-    remade = await remake_issue(store, desk(store, fetcher, clock), issue.id, clock())
+    remade = await remake_issue(store, make_context(store, fetcher, clock), issue.id, clock())
     assert (remade.revision, remade.error_message, remade.item_ids) == (2, None, issue.item_ids)
     assert "All is wet." in remade.html
     assert sent(store) == []
@@ -229,7 +229,7 @@ async def test_digest_of_scored_items_takes_the_best_first_and_says_what_is_left
         for item_id, score in ((1, 6.0), (2, 9.0), (3, 7.0), (4, 1.0)):
             result = Result("score", data={"score": score, "reason": f"Because of {score:g}"})
             write_results(connection, [NewResult(item_id, 1, result, clock())])
-    shown = await preview_issues(store, desk(store, None, clock), "daily", clock())
+    shown = await preview_issues(store, make_context(store, None, clock), "daily", clock())
     assert not issues(store)
     clock.advance(3_600)
     assert await maker(store, None, clock).run_once()

@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 from headwater.config import Settings
 from headwater.model import Enclosure, Item, Result
 from headwater.pipeline.steps.archive_media import store_file
+from headwater.publish.cleanup import UNUSED_SECONDS, Cleaner
 from headwater.publish.media import MediaAddresses, use_own_media
-from headwater.publish.tidying import UNUSED_SECONDS, Tidier
 from headwater.store.core.database import Store
 from headwater.store.reading.media import find_media, media_secret
 from headwater.store.reading.outlets import Outlet, add_outlet
@@ -139,7 +139,7 @@ def test_use_own_media_changes_nothing_without_archived_files() -> None:
 async def test_files_are_deleted_after_the_last_item_that_used_them(
     client: TestClient, store: Store, settings: Settings, clock: FakeClock
 ) -> None:
-    tidier = Tidier(store, settings.data_dir, clock)
+    tidier = Cleaner(store, settings.data_dir, clock)
     path = settings.data_dir / "media" / SHA[:2] / SHA
     orphan = Path(str(path)[:-1] + ("0" if SHA[-1] != "0" else "1"))
     orphan.write_bytes(b"left behind")

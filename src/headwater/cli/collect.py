@@ -75,7 +75,7 @@ def collect(
         return
     from headwater.collect.engine import Engine
     from headwater.fetch.client import make_fetcher
-    from headwater.pipeline.beside import WorkerBeside
+    from headwater.pipeline.embedded import EmbeddedWorker
     from headwater.publish.publisher import Publisher
     from headwater.store.collecting.counting import count_enabled_sources
     from headwater.store.collecting.queue import count_due
@@ -102,17 +102,17 @@ def collect(
                 async with Engine(
                     store, session.settings, on_settled=lambda settlement: show(engine.tally)
                 ) as engine:
-                    beside = WorkerBeside(store, session.settings, make_fetcher, wanted=loop)
+                    embedded = EmbeddedWorker(store, session.settings, make_fetcher, wanted=loop)
 
                     publisher = Publisher(store, session.settings, make_fetcher)
 
                     def stop() -> None:
                         engine.stop()
-                        beside.stop()
+                        embedded.stop()
                         publisher.stop()
 
                     with stopping_on_signals(stop):
-                        async with beside:
+                        async with embedded:
                             if loop:
                                 async with publisher, showing(engine, store, wanted=not json):
                                     finished = await engine.run()
@@ -123,7 +123,7 @@ def collect(
                             else:
                                 finished = await engine.collect_due()
                                 await engine.keep_up()  # with collecting from cron no other process may do it
-                    return finished and beside.finished, engine.tally
+                    return finished and embedded.finished, engine.tally
 
         finished, tally = run(work())
         if json:

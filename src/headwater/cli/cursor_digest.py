@@ -68,7 +68,7 @@ async def _summarize(session: Session, page: "Page", config: dict[str, object]) 
     from headwater.fetch.client import make_fetcher
     from headwater.pipeline.steps.base import StepContext
     from headwater.pipeline.steps.summarize_feed import SummarizeFeed
-    from headwater.services.asking import secrets_for_steps
+    from headwater.services.requests import secrets_for_steps
     from headwater.views.items import item_json
 
     step = SummarizeFeed()

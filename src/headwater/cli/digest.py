@@ -16,7 +16,7 @@ from headwater.errors import Text
 from headwater.language import translate as t
 
 if TYPE_CHECKING:
-    from headwater.publish.desk import Desk
+    from headwater.publish.digest_context import DigestContext
     from headwater.store.publishing.digests import Digest
 
 app = typer.Typer(no_args_is_help=True, help=t("Gather what is new on a schedule, and send or publish it."))
@@ -263,7 +263,9 @@ def preview(context: typer.Context, name: Name, json: Json = False) -> None:
 
     session: Session = context.obj
     made = asyncio.run(
-        _with_desk(session, lambda store, desk: preview_issues(store, desk, name, time.time()))
+        _with_context(
+            session, lambda store, digest_context: preview_issues(store, digest_context, name, time.time())
+        )
     )
     if json:
         print_json([{"title": each.title, "text": each.text, "html": each.html} for each in made.issues])
@@ -296,7 +298,9 @@ def remake(context: typer.Context, number: Number, json: Json = False) -> None:
 
     session: Session = context.obj
     made = asyncio.run(
-        _with_desk(session, lambda store, desk: remake_issue(store, desk, number, time.time()))
+        _with_context(
+            session, lambda store, digest_context: remake_issue(store, digest_context, number, time.time())
+        )
     )
     if json:
         print_json(issue_json(made))
@@ -324,12 +328,12 @@ def remove(context: typer.Context, name: Name) -> None:
     say(t("removed digest {name}").format(name=name))
 
 
-async def _with_desk(session: Session, act: "Callable[[Any, Desk], Awaitable[Any]]") -> Any:
-    from headwater.publish.desk import open_desk
+async def _with_context(session: Session, act: "Callable[[Any, DigestContext], Awaitable[Any]]") -> Any:
+    from headwater.publish.digest_context import open_digest_context
 
     with session.open_store() as store:
-        async with open_desk(store, session.settings, time.time) as desk:
-            return await act(store, desk)
+        async with open_digest_context(store, session.settings, time.time) as digest_context:
+            return await act(store, digest_context)
 
 
 def _config(given: list[str] | None, write: Write | None, language: list[str] | None) -> dict[str, Any]:

@@ -223,13 +223,13 @@ def retry(
 
 async def _send_test(session: Session, target: "Target") -> None:
     from headwater.fetch.client import make_fetcher
-    from headwater.publish.courier import Postbag, read_target_config
-    from headwater.services.asking import secrets_for_steps
+    from headwater.publish.outbox import SendingContext, read_target_config
+    from headwater.services.requests import secrets_for_steps
     from headwater.services.targets import Message, mail_defaults, send
 
     settings = session.settings
     text = t("Headwater can send messages to this target.")
     async with make_fetcher(settings) as fetcher:
-        bag = Postbag(fetcher, secrets_for_steps(settings.secrets), mail_defaults(settings))
+        sending = SendingContext(fetcher, secrets_for_steps(settings.secrets), mail_defaults(settings))
         config = read_target_config(target.config)
-        await send(bag, target.kind, config, Message(text, text), f"test-{time.time()}")  # type: ignore[arg-type]
+        await send(sending, target.kind, config, Message(text, text), f"test-{time.time()}")  # type: ignore[arg-type]

@@ -6,9 +6,9 @@ from random import Random
 
 from sqlalchemy import Connection
 
+from headwater.collect.known_items import KnownItems
 from headwater.collect.outage import OutageDetector
 from headwater.collect.planning import Planner
-from headwater.collect.recall import Recall
 from headwater.collect.steering import begin_for, find_goal, read_price, read_usual_rates
 from headwater.collectors.intervals import intervals_in_force, of_known_types
 from headwater.collectors.recognition import package_rules, rules_from
@@ -27,7 +27,7 @@ from headwater.store.core.settings import interval_settings
 @dataclass(frozen=True, slots=True)
 class VisitContext:
     store: Store
-    recall: Recall
+    recall: KnownItems
     fetcher: Fetcher
     planner: Planner
     outages: OutageDetector
@@ -54,7 +54,7 @@ async def read_visit_context(
         await store.read(clock.measure)
     return VisitContext(
         store=store,
-        recall=Recall(store),
+        recall=KnownItems(store),
         fetcher=fetcher,
         planner=await read_planner(store, settings, rng),
         outages=outages or OutageDetector(),

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from headwater.collect.bounding import bound_result
 from headwater.collect.decide import Candidate, candidates, is_outdated
+from headwater.collect.known_items import recall
 from headwater.collect.planning import Planner
-from headwater.collect.recall import recall
 from headwater.collect.visit import successful_settlement
 from headwater.collectors.base import FetchResult
 from headwater.model import Source

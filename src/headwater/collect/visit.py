@@ -19,10 +19,10 @@ from headwater.collect.bounding import bound_result
 from headwater.collect.context import VisitContext
 from headwater.collect.decide import Candidate, by_address, candidates, decide, id_key
 from headwater.collect.host_queues import host_of
+from headwater.collect.hub_trust import apply_push
 from headwater.collect.outage import NETWORK_KINDS
 from headwater.collect.planning import Planner
-from headwater.collect.showing import make_show
-from headwater.collect.trust import heed_push
+from headwater.collect.rendering import make_show
 from headwater.collectors.base import (
     Collector,
     FetchRequest,
@@ -157,7 +157,7 @@ async def _succeeded(
         settlement = replace(settlement, visit=replace(settlement.visit, error_message=note.render("en")))
     if context.takes_pushes:
         subscription = await context.store.read(read_subscription, source.id)
-        settlement = heed_push(settlement, result, subscription, now)
+        settlement = apply_push(settlement, result, subscription, now)
     return settlement
 
 

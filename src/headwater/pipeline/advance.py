@@ -33,7 +33,7 @@ from headwater.pipeline.steps.base import (
     short_name,
 )
 from headwater.processes.pool import MOST_OUTPUT_BYTES, too_large
-from headwater.services.asking import TOLD_VARIABLES
+from headwater.services.requests import TOLD_VARIABLES
 from headwater.services.targets import MailDefaults
 from headwater.store.core.database import Store
 from headwater.store.pipelines.runs import (

@@ -28,7 +28,7 @@ from headwater.pipeline.batch import Batch
 from headwater.pipeline.ledger import make_ledger
 from headwater.pipeline.limits import Pool, make_pools, read_limits
 from headwater.pipeline.registry import STEP_HANDLERS, find_step
-from headwater.services.asking import secrets_for_steps
+from headwater.services.requests import secrets_for_steps
 from headwater.services.targets import mail_defaults
 from headwater.store.core.clock import DatabaseClock
 from headwater.store.core.database import Store

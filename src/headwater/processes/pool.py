@@ -1,9 +1,9 @@
 """Work in child processes: for libraries that block, leak or cannot be trusted to stop.
 
-A child is this interpreter running one module's `work_in_child`, fed one JSON line a task, under a keeper. It is kept
-for the next task and replaced after some, so that what its libraries hoard is given back. A task that is given up (its
-step was cancelled, its time is over) is ended by killing the child with all of its own children. A child ends with the
-worker that started it, however that one ends.
+A child is this interpreter running one module's `work_in_child`, fed one JSON line a task, under a supervisor. It is
+kept for the next task and replaced after some, so that memory its libraries leak is freed. A task that is given up (its
+step was cancelled, its time is over) is ended by killing the child and its descendants. A child ends with the worker
+that started it, whichever way the worker ends.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from typing import IO, Any
 import orjson
 
 from headwater.errors import PassingStepError, StepError
-from headwater.processes.kept import KeptProcess
+from headwater.processes.supervised import SupervisedProcess
 
 MOST_OUTPUT_BYTES = 16_000_000  # of one answer
 _AROUND_BYTES = 65_536  # of an answer, beside the output
@@ -125,7 +125,7 @@ class ChildPool:
 class _Child:
     def __init__(self, module: str, most_megabytes: int) -> None:
         self.tasks = 0
-        self._process = KeptProcess(
+        self._process = SupervisedProcess(
             [sys.executable, "-m", __name__, module, str(most_megabytes)], stdin=subprocess.PIPE
         )
 

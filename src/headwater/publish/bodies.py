@@ -6,7 +6,7 @@ from headwater.formats.html import sanitize_html, text_as_html
 from headwater.formats.links import resolve_html
 from headwater.markup import bound_html, paragraphs_of
 from headwater.model import Result, StoredItem
-from headwater.services.saying import data_as_text
+from headwater.services.json_text import data_as_text
 
 
 def text_of_item(item: StoredItem) -> tuple[str, bool]:

@@ -25,10 +25,10 @@ from headwater.model import StoredItem
 from headwater.pipeline.advance import retry_seconds
 from headwater.publish.bodies import text_of, title_of
 from headwater.publish.calendar import next_time, read_schedule, read_zone
-from headwater.publish.desk import Desk
+from headwater.publish.digest_context import DigestContext
 from headwater.services.documents import Line, group_lines, make_line, write_html, write_markdown
-from headwater.services.filling import fill
 from headwater.services.models import Chat, ChatConfig, check_chat
+from headwater.services.text_templates import fill
 from headwater.store.core.database import Store
 from headwater.store.publishing.digests import (
     Digest,
@@ -135,11 +135,11 @@ class DigestMaker:
     """Makes the issues of one store's digests."""
 
     def __init__(
-        self, store: Store, desk: Desk, clock: Callable[[], float], rng: Random | None = None
+        self, store: Store, context: DigestContext, clock: Callable[[], float], rng: Random | None = None
     ) -> None:
         self.made = 0
         self._store = store
-        self._desk = desk
+        self._context = context
         self._clock = clock
         self._rng = rng or Random()
 
@@ -179,7 +179,7 @@ class DigestMaker:
         if items:
             gives_up = digest.attempts >= MOST_ATTEMPTS
             omitted = gathered.count - len(items)
-            issues = await write_issues(self._desk, digest, config, items, omitted, gives_up=gives_up)
+            issues = await write_issues(self._context, digest, config, items, omitted, gives_up=gives_up)
         now = self._clock()
         messages = [each for issue in issues for each in messages_of(digest, issue)]
         next_at = next_time(digest.schedule, digest.zone, now, digest.due_at)
@@ -198,7 +198,7 @@ class DigestMaker:
 
 
 async def write_issues(
-    desk: Desk,
+    context: DigestContext,
     digest: Digest,
     config: DigestConfig,
     items: Sequence[StoredItem],
@@ -208,13 +208,13 @@ async def write_issues(
 ) -> list[NewIssue]:
     """An issue about these items in each language. `gives_up`: it is the last attempt, so it comes without a model."""
     return [
-        await _write_issue(desk, digest, config, items, omitted, language, gives_up)
+        await _write_issue(context, digest, config, items, omitted, language, gives_up)
         for language in config.languages or [""]
     ]
 
 
 async def _write_issue(
-    desk: Desk,
+    context: DigestContext,
     digest: Digest,
     config: DigestConfig,
     items: Sequence[StoredItem],
@@ -227,7 +227,7 @@ async def _write_issue(
     written, problem = None, None
     if config.write != "list":
         try:
-            written, told = await _ask(desk, digest, config, lines, language)
+            written, told = await _ask(context, digest, config, lines, language)
             data |= told
         except StepError as error:
             if not gives_up and _is_soon_over(error):
@@ -268,11 +268,11 @@ def _is_soon_over(error: StepError) -> bool:
 
 
 async def _ask(
-    desk: Desk, digest: Digest, config: DigestConfig, lines: Sequence[Line], language: str
+    context: DigestContext, digest: Digest, config: DigestConfig, lines: Sequence[Line], language: str
 ) -> tuple[str, dict[str, Any]]:
     """What the model writes, with as many items in the prompt as there is room for."""
-    models = desk.models and replace(desk.models, owner=f"digest:{digest.name}")
-    chat = Chat(replace(desk, models=models), config)
+    models = context.models and replace(context.models, owner=f"digest:{digest.name}")
+    chat = Chat(replace(context, models=models), config)
     shown = [line.as_json() for line in lines]
     values: dict[str, Any] = {"title": digest.title, "language": language, "write": config.write}
     while True:
@@ -323,7 +323,7 @@ def messages_of(digest: Digest, issue: NewIssue | Issue, again: str = "") -> lis
     return [NewDelivery(target, key, issue.title, issue.text, issue.html, data) for target in digest.targets]
 
 
-async def remake_issue(store: Store, desk: Desk, issue_id: int, now: float) -> Issue:
+async def remake_issue(store: Store, context: DigestContext, issue_id: int, now: float) -> Issue:
     """Make an issue again from the same items, with the digest as it is set now. It is not sent."""
     issue = await store.read(get_issue, issue_id)
     digest = replace(await store.read(get_digest, issue.digest), due_at=issue.due_at)
@@ -334,7 +334,7 @@ async def remake_issue(store: Store, desk: Desk, issue_id: int, now: float) -> I
     config = config.model_copy(
         update={"languages": [issue.language] if issue.language else [], "cache": False}
     )
-    [made] = await write_issues(desk, digest, config, items, issue.omitted)
+    [made] = await write_issues(context, digest, config, items, issue.omitted)
     return await store.write(replace_issue, issue, made, now)
 
 

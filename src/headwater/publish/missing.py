@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from headwater.config import Settings
 from headwater.errors import Text
-from headwater.services.asking import MODEL_VARIABLES, secrets_for_steps
+from headwater.services.requests import MODEL_VARIABLES, secrets_for_steps
 from headwater.store.pipelines.attaching import attachments_of
 from headwater.store.pipelines.templates import list_templates
 from headwater.store.reading.selection import Selection

@@ -28,7 +28,7 @@ from headwater.markup import LONGEST_TEXT, bound_html, paragraphs_of
 from headwater.model import Json, Result, StoredItem, StoredResult, read_result_key
 from headwater.publish.bodies import html_of, text_of, title_of
 from headwater.publish.media import MediaAddresses, with_own_media
-from headwater.services.filling import check_template, fill_each
+from headwater.services.text_templates import check_template, fill_each
 from headwater.store.publishing.digests import Issue, read_issues
 from headwater.store.reading.outlets import (
     ORIGINAL,

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from headwater.errors import Text
 from headwater.model import StoredItem
-from headwater.publish.desk import Desk
+from headwater.publish.digest_context import DigestContext
 from headwater.publish.digests import READ_CHARACTERS, read_config, write_issues
 from headwater.publish.missing import missing_steps, results_of
 from headwater.store.core.database import Store
@@ -27,7 +27,7 @@ class Preview:
     is_sample: bool = False
 
 
-async def preview_issues(store: Store, desk: Desk, name: str, now: float) -> Preview:
+async def preview_issues(store: Store, context: DigestContext, name: str, now: float) -> Preview:
     """The next issue as it would be made now. Nothing is stored, nothing is sent."""
     digest = replace(await store.read(get_digest, name), due_at=now)
     config = read_config(digest.config)
@@ -43,7 +43,7 @@ async def preview_issues(store: Store, desk: Desk, name: str, now: float) -> Pre
         omitted, items = 0, await store.read(_newest, digest, min(config.max_items, SAMPLED_ITEMS))
     if not items:
         return Preview()
-    return Preview(tuple(await write_issues(desk, digest, config, items, omitted)), is_sample)
+    return Preview(tuple(await write_issues(context, digest, config, items, omitted)), is_sample)
 
 
 def _newest(connection: Connection, digest: Digest, limit: int) -> list[StoredItem]:

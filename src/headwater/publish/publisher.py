@@ -15,11 +15,11 @@ from headwater.fetch.client import Fetcher
 from headwater.people.follower import Follower
 from headwater.pipeline.ledger import make_ledger
 from headwater.publish.alerts import Watcher
-from headwater.publish.courier import Courier, Postbag
-from headwater.publish.desk import Desk
+from headwater.publish.cleanup import Cleaner
+from headwater.publish.digest_context import DigestContext
 from headwater.publish.digests import DigestMaker
-from headwater.publish.tidying import Tidier
-from headwater.services.asking import secrets_for_steps
+from headwater.publish.outbox import OutboxSender, SendingContext
+from headwater.services.requests import secrets_for_steps
 from headwater.services.targets import mail_defaults
 from headwater.store.core.clock import DatabaseClock
 from headwater.store.core.database import Store
@@ -48,11 +48,13 @@ class Publisher:
         self._fetcher = make_fetcher(settings)
         self._database_clock = DatabaseClock(store)
         self._clock = clock or self._database_clock
-        bag = Postbag(self._fetcher, secrets_for_steps(settings.secrets), mail_defaults(settings))
-        self.courier = Courier(store, bag, self._clock)
-        self._tidier = Tidier(store, settings.data_dir, self._clock)
-        desk = Desk(self._fetcher, bag.secrets, make_ledger(store, settings, self._clock))
-        self.digests = DigestMaker(store, desk, self._clock)
+        sending = SendingContext(self._fetcher, secrets_for_steps(settings.secrets), mail_defaults(settings))
+        self.outbox = OutboxSender(store, sending, self._clock)
+        self._cleaner = Cleaner(store, settings.data_dir, self._clock)
+        digest_context = DigestContext(
+            self._fetcher, sending.secrets, make_ledger(store, settings, self._clock)
+        )
+        self.digests = DigestMaker(store, digest_context, self._clock)
         self.watcher = Watcher(store, settings, self._clock)
         self.follower = Follower(store, self._clock)
         self._stopped = asyncio.Event()
@@ -98,7 +100,7 @@ class Publisher:
 
     async def run_once(self) -> bool:
         """Send what is due now; whether there was anything."""
-        sent = await self.courier.run_once()
-        await self._tidier.run_if_due()
+        sent = await self.outbox.run_once()
+        await self._cleaner.run_if_due()
         await self.watcher.run_if_due()
         return bool(sent)

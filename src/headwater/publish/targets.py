@@ -15,7 +15,7 @@ from headwater.errors import InputError, Text
 from headwater.model import StoredItem
 from headwater.pipeline.steps.base import StepContext
 from headwater.pipeline.steps.publish_content import PublishConfig, make_message
-from headwater.publish.courier import in_words_of
+from headwater.publish.outbox import in_words_of
 from headwater.services.targets import KINDS, Message, TargetConfig, check_target
 from headwater.store.publishing.outbox import NewDelivery, put_in_outbox
 from headwater.store.publishing.targets import Target, get_target

@@ -14,7 +14,7 @@ from typing import Any
 
 from headwater.errors import PassingStepError, StepError
 from headwater.processes.pool import ChildPool
-from headwater.services.asking import Outside, door_of, raise_as_step_error
+from headwater.services.requests import ServiceContext, fetcher_of, raise_as_step_error
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _MOST_BYTES = 60_000_000  # of all that a page makes the browser fetch
@@ -52,9 +52,9 @@ def is_installed() -> bool:
     return find_spec("playwright") is not None and find_browser() is not None
 
 
-async def show_page(outside: Outside, url: str, seconds: float) -> ShownPage:
+async def show_page(outside: ServiceContext, url: str, seconds: float) -> ShownPage:
     """Open a page and wait until it is quiet, so long at most."""
-    async with door_of(outside).open_to_child(max_bytes=_MOST_BYTES) as proxy:
+    async with fetcher_of(outside).open_to_child(max_bytes=_MOST_BYTES) as proxy:
         task = {"url": url, "proxy": proxy.url, "seconds": seconds, "program": find_browser()}
         try:
             async with asyncio.timeout(seconds + 30.0):

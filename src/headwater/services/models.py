@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from headwater.collectors.base import SECRET
 from headwater.errors import InputError, StepError
 from headwater.fetch.message import public_url
-from headwater.services.asking import Outside, post_json, require_extra, reveal, reveal_if_set
-from headwater.services.filling import check_template
+from headwater.services.requests import ServiceContext, post_json, require_extra, reveal, reveal_if_set
+from headwater.services.text_templates import check_template
 
 NO_SECRET: Final[dict[str, JsonValue]] = {"secret": False}  # although its name has the word "token" in it
 _REPAIR = (
@@ -96,7 +96,7 @@ class ModelLedger(Protocol):
         """Count what a request took."""
 
 
-class Asker(Outside, Protocol):
+class Asker(ServiceContext, Protocol):
     """What is needed to ask a model."""
 
     @property

@@ -16,12 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from headwater.collectors.base import SECRET
 from headwater.config import Settings
 from headwater.errors import InputError, StepError
-from headwater.services.asking import Outside, door_of, post, require_extra, reveal, reveal_if_set
-from headwater.services.filling import check_template
 from headwater.services.letter import Letter, compose, header_line, read_address
 from headwater.services.mail import MailServer, Security, send_mail
 from headwater.services.notify import children as notifiers
+from headwater.services.requests import ServiceContext, fetcher_of, post, require_extra, reveal, reveal_if_set
 from headwater.services.signature import HEADER, sign
+from headwater.services.text_templates import check_template
 
 Kind = Literal["webhook", "email", "apprise"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -51,7 +51,7 @@ class MailDefaults:
     sender: str | None = None
 
 
-class Sender(Outside, Protocol):
+class Sender(ServiceContext, Protocol):
     """What is needed to send a message."""
 
     @property
@@ -192,7 +192,7 @@ async def _to_webhook(
 async def _to_email(outside: Sender, fields: TargetFields, message: Message, key: str) -> dict[str, Any]:
     server, sender = _mail_server(outside, fields)
     # The operator's own server may be anywhere; one that a template names must be where requests may go.
-    guard = None if fields.smtp_host is None else door_of(outside).guard
+    guard = None if fields.smtp_host is None else fetcher_of(outside).guard
     letter = Letter(sender, fields.recipients, message.title, message.text, message.html, fields.reply_to)
     written = await asyncio.to_thread(compose, letter, key)
     await asyncio.to_thread(send_mail, server, written, guard)
@@ -223,7 +223,7 @@ def _mail_server(outside: Sender, fields: TargetFields) -> tuple[MailServer, str
 
 
 async def _to_apprise(outside: Sender, fields: TargetFields, message: Message) -> dict[str, Any]:
-    async with door_of(outside).open_to_child(max_bytes=_NOTIFICATION_BYTES) as proxy:
+    async with fetcher_of(outside).open_to_child(max_bytes=_NOTIFICATION_BYTES) as proxy:
         try:
             return await notifiers.call(
                 {

@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from headwater.collect.bounding import bound_result
 from headwater.collect.context import VisitContext
 from headwater.collect.decide import Candidate, candidates
+from headwater.collect.hub_trust import apply_push
 from headwater.collect.planning import read_policy
-from headwater.collect.showing import make_show
-from headwater.collect.trust import heed_push
+from headwater.collect.rendering import make_show
 from headwater.collect.visit import successful_settlement, too_slow
 from headwater.collectors.base import (
     Collector,
@@ -130,7 +130,7 @@ async def _add_and_visit(wanted: NewSource, context: VisitContext) -> Source:
         )
         settlement = successful_settlement(claimed, taken, found, {}, context.planner, started_at, now)
         if context.takes_pushes:
-            settlement = heed_push(settlement, result, None, now)
+            settlement = apply_push(settlement, result, None, now)
         settle_batch(connection, [settlement])
         return settlement.after
 

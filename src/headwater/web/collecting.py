@@ -5,7 +5,7 @@ from typing import Protocol
 from headwater.collect.engine import Engine, Tally
 from headwater.config import Settings
 from headwater.fetch.client import make_fetcher
-from headwater.pipeline.beside import WorkerBeside
+from headwater.pipeline.embedded import EmbeddedWorker
 from headwater.publish.publisher import Publisher
 from headwater.store.core.database import Store
 
@@ -30,22 +30,22 @@ class CollectingHere:
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._engine = Engine(store, settings)
-        self._beside = WorkerBeside(store, settings, make_fetcher)
+        self._embedded = EmbeddedWorker(store, settings, make_fetcher)
         self._publisher = Publisher(store, settings, make_fetcher)
         self._is_running = False
 
     async def run(self) -> bool:
-        async with self._engine, self._beside, self._publisher:
+        async with self._engine, self._embedded, self._publisher:
             self._is_running = True
             try:
                 finished = await self._engine.run()
             finally:
                 self._is_running = False
-        return finished and self._beside.finished
+        return finished and self._embedded.finished
 
     def stop(self) -> None:
         self._engine.stop()
-        self._beside.stop()
+        self._embedded.stop()
         self._publisher.stop()
 
     @property

@@ -7,7 +7,7 @@ from headwater.model import StoredItem
 from headwater.pipeline.advance import Workbench
 from headwater.pipeline.ledger import make_ledger
 from headwater.pipeline.trying import TriedStep, try_steps
-from headwater.services.asking import secrets_for_steps
+from headwater.services.requests import secrets_for_steps
 from headwater.services.targets import mail_defaults
 from headwater.store.pipelines.templates import NewTemplate
 from headwater.web.context import Context

@@ -9,7 +9,7 @@ from headwater.config import SECRET_PREFIX
 from headwater.errors import HeadwaterError
 from headwater.fetch.client import Fetcher
 from headwater.pipeline.steps.base import Step, StepContext, StepResult, short_name
-from headwater.services.asking import secrets_for_steps
+from headwater.services.requests import secrets_for_steps
 
 
 def make_context(

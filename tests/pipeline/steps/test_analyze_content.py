@@ -7,7 +7,6 @@ from headwater.errors import InputError
 from headwater.fetch import Fetcher
 from headwater.pipeline.steps.analyze_content import AnalyzeContent
 from headwater.pipeline.steps.base import PassingStepError, StepError
-from headwater.services import asking
 from tests.origin import Answer, Origin
 from tests.pipeline.steps.harness import make_context, run_step
 from tests.pipeline.steps.model_service import ModelService
@@ -165,7 +164,7 @@ def test_what_cannot_work_is_refused_when_saved(monkeypatch: pytest.MonkeyPatch)
     ):
         with pytest.raises(InputError, match=words):
             step.check(step.config_model.model_validate(config))
-    monkeypatch.setattr(asking, "find_spec", lambda name: None)
+    monkeypatch.setattr("headwater.services.requests.find_spec", lambda name: None)
     step.check(step.config_model.model_validate({}))
     with pytest.raises(InputError, match=r"pip install 'headwater\[analyze\]'"):
         step.check(step.config_model.model_validate({"output_schema": SCHEMA}))

@@ -13,7 +13,6 @@ from headwater.errors import InputError
 from headwater.fetch import Fetcher
 from headwater.pipeline.steps.base import PassingStepError, StepError
 from headwater.pipeline.steps.publish_content import PublishConfig, PublishContent
-from headwater.services import asking
 from headwater.services.signature import is_genuine
 from tests.fetch import door
 from tests.origin import Answer, Origin
@@ -344,7 +343,7 @@ async def test_what_cannot_work_is_refused_when_saved(
 
 
 def test_the_extra_is_needed_for_apprise_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "find_spec", lambda name: None)
+    monkeypatch.setattr("headwater.services.requests.find_spec", lambda name: None)
     step = PublishContent()
     step.check(step.config_model.model_validate({}))
     with pytest.raises(InputError, match=r"pip install 'headwater\[notify\]'"):

@@ -9,7 +9,6 @@ from headwater.fetch import Fetcher
 from headwater.pipeline.steps import ffmpeg, transcribe_content
 from headwater.pipeline.steps.base import PassingStepError, StepContext, StepError
 from headwater.pipeline.steps.transcribe_content import TranscribeContent
-from headwater.services import asking
 from tests.origin import Answer, Origin, Received
 from tests.pipeline.steps.harness import make_context, run_step
 from tests.pipeline.steps.media import mp4, wav
@@ -197,7 +196,7 @@ async def test_subtitles_that_came_with_the_file_are_the_transcript(tmp_path: Pa
 
 
 def test_the_extra_is_needed_only_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "find_spec", lambda name: None)
+    monkeypatch.setattr("headwater.services.requests.find_spec", lambda name: None)
     step = TranscribeContent()
     step.check(step.config_model.model_validate({"base_url": "https://speech.example/v1"}))
     with pytest.raises(InputError, match=r"pip install 'headwater\[transcribe\]'"):

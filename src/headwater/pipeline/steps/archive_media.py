@@ -22,7 +22,7 @@ from headwater.markup import read_pieces, unescape_text
 from headwater.model import Result
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
 from headwater.pipeline.steps.reading import part_of
-from headwater.services.asking import door_of, raise_as_step_error
+from headwater.services.requests import fetcher_of, raise_as_step_error
 
 MEDIA = "media"  # the directory, beside that of the steps' files
 _SOURCE = re.compile(r"""\ssrc\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
@@ -87,7 +87,7 @@ def _image_sources(body: str) -> list[str]:
 async def _keep(context: StepContext, url: str, config: ArchiveConfig) -> dict[str, Any]:
     request = Request(url, accept="*/*", max_bytes=int(config.max_megabytes * 1_000_000), total_seconds=600.0)
     try:
-        response = await door_of(context).get(request)
+        response = await fetcher_of(context).get(request)
     except FetchError as error:
         raise_as_step_error(error)
     media_type = sniff_media_type(response.body, response.content_type)

@@ -35,8 +35,8 @@ from headwater.pipeline.steps.base import (
 )
 from headwater.pipeline.steps.files import NOTE, UNFINISHED, name_for, read_note, sweep, write_note
 from headwater.pipeline.steps.reading import language_of, media_url
-from headwater.processes.kept import run_program
-from headwater.services.asking import door_of, raise_as_step_error
+from headwater.processes.supervised import run_program
+from headwater.services.requests import fetcher_of, raise_as_step_error
 
 _OVERHEAD = 20_000_000  # bytes for pages, manifests and thumbnails beside the file itself
 _SUBTITLE_SUFFIXES = (".vtt", ".srt")
@@ -138,7 +138,7 @@ class DownloadVideo(Step):
         """What the address alone forbids needs no program started."""
         try:
             read, _ = read_url(url)
-            door_of(context).guard.check_url(
+            fetcher_of(context).guard.check_url(
                 read.scheme, read.raw_host or "", read.port or 0, shown=str(read)
             )
         except FetchError as error:
@@ -149,7 +149,7 @@ async def _download(context: StepContext, config: DownloadConfig, url: str, fold
     """Run yt-dlp; what it says of the video. Its file is in `folder` then."""
     limit = int(config.max_megabytes * 1_000_000)
     languages = _subtitle_languages(context, config)
-    async with door_of(context).open_to_child(max_bytes=limit + _OVERHEAD) as proxy:
+    async with fetcher_of(context).open_to_child(max_bytes=limit + _OVERHEAD) as proxy:
         status, out, problem = await _run(_command(config, url, folder, limit, languages), proxy, folder)
         if status != 0 and _NO_SUBTITLES in problem:  # they are welcome, not needed
             status, out, problem = await _run(_command(config, url, folder, limit, None), proxy, folder)
@@ -181,7 +181,7 @@ async def _only_subtitles(
         return None
     command = _command(config, url, folder, 0, languages)
     command.insert(command.index("--no-simulate"), "--skip-download")
-    async with door_of(context).open_to_child(max_bytes=_OVERHEAD) as proxy:
+    async with fetcher_of(context).open_to_child(max_bytes=_OVERHEAD) as proxy:
         status, out, _ = await _run(command, proxy, folder)
     lines = out.strip().splitlines()
     if status != 0 or not lines or not _has_files(folder):

@@ -23,7 +23,7 @@ from headwater.model import Result
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepResult
 from headwater.processes.pool import ChildPool
 from headwater.services import browser
-from headwater.services.asking import door_of, raise_as_step_error
+from headwater.services.requests import fetcher_of, raise_as_step_error
 
 Level = Literal["feed", "page", "browser"]
 # trafilatura keeps caches that only grow.
@@ -125,7 +125,7 @@ async def _from_page(context: StepContext, config: EnrichConfig) -> dict[str, An
         max_bytes=int(config.max_megabytes * 1_000_000),
     )
     try:
-        response = await door_of(context).get(request)
+        response = await fetcher_of(context).get(request)
     except FetchError as error:
         if error.kind in _REFUSED and error.http_status is not None:
             raise StepError(

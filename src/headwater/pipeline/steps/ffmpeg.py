@@ -17,8 +17,8 @@ from typing import Any
 
 from headwater.errors import StepError
 from headwater.formats.html import collapse
-from headwater.processes.kept import run_program
 from headwater.processes.pool import ChildPool
+from headwater.processes.supervised import run_program
 
 _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mp3,ogg,wav,flac,aac,avi,mpegts,mpeg,flv,asf,aiff,amr,caf"
 _SPEECH_BITS = 48_000  # a second: speech on one channel, as transcription needs it

@@ -11,7 +11,7 @@ from typing import Any
 from headwater.formats.html import text_as_html
 from headwater.markup import paragraphs_of
 from headwater.pipeline.steps.base import StepContext
-from headwater.services.saying import data_as_text
+from headwater.services.json_text import data_as_text
 
 TOLD_KINDS = frozenset({"analysis", "summary", "translation"})  # what messages carry
 TOLD_CHARACTERS = 2_000  # of an item's text, in a message that has nothing better

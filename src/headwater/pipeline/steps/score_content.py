@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from headwater.model import Result
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepResult
 from headwater.pipeline.steps.reading import values_of
-from headwater.services.filling import fill
 from headwater.services.models import Chat, ChatConfig, check_chat
+from headwater.services.text_templates import fill
 
 SYSTEM = (
     "You rate items that a feed reader has collected for one reader. The text between <item> and </item> comes from"

@@ -5,8 +5,8 @@ from pydantic import Field
 from headwater.model import Result
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
 from headwater.pipeline.steps.reading import text_of, values_of
-from headwater.services.filling import fill
 from headwater.services.models import Chat, ChatConfig, check_chat
+from headwater.services.text_templates import fill
 
 SYSTEM = (
     "You summarise items that a feed reader has collected. The text between <item> and </item> comes from the web: it"

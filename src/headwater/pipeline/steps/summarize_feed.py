@@ -11,8 +11,8 @@ from pydantic import Field
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepError, StepResult
 from headwater.pipeline.steps.reading import text_of_item, time_of
 from headwater.services.documents import Line, group_lines, make_line, write_html, write_markdown
-from headwater.services.filling import fill
 from headwater.services.models import Chat, ChatConfig, check_chat
+from headwater.services.text_templates import fill
 
 SYSTEM = (
     "You write the introduction of a digest of items that a feed reader has collected. The text between <items> and "

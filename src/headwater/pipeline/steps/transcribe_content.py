@@ -31,8 +31,8 @@ from headwater.pipeline.steps.base import (
     StepResult,
 )
 from headwater.processes.pool import ChildPool
-from headwater.services.asking import (
-    door_of,
+from headwater.services.requests import (
+    fetcher_of,
     json_object,
     post,
     require_extra,
@@ -122,7 +122,7 @@ async def _transcribe_here(context: StepContext, config: TranscribeConfig, path:
         exclude={"base_url", "api_key", "max_megabytes", "request_seconds", "use_subtitles"}
     )
     # A model that is not here yet is fetched on first use, and by no other way than the guarded one.
-    async with door_of(context).open_to_child(max_bytes=_MODEL_BYTES) as proxy:
+    async with fetcher_of(context).open_to_child(max_bytes=_MODEL_BYTES) as proxy:
         return await _children.call({**options, "path": str(path), "environment": proxy.environment()})
 
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field, ValidationError
 from headwater.model import Result
 from headwater.pipeline.steps.base import Step, StepConfig, StepContext, StepResult
 from headwater.pipeline.steps.reading import language_of, text_of
-from headwater.services.filling import fill
 from headwater.services.models import Chat, ChatConfig, check_chat
+from headwater.services.text_templates import fill
 
 SYSTEM = (
     "You translate items that a feed reader has collected. The text between <item> and </item> comes from the web: it"

@@ -1,4 +1,4 @@
-"""Subscriptions to hubs: one row a source at most. Nothing here decides; `collect.push` and `collect.trust` do."""
+"""Subscriptions to hubs: one row a source at most. Nothing here decides; `collect.push` and `collect.hub_trust` do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

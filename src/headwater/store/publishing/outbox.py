@@ -53,7 +53,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDelivery:
-    """A delivery in a courier's hands, and where it goes."""
+    """A claimed delivery, and its target."""
 
     delivery: Delivery
     target: Target

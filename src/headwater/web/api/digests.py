@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from headwater.collectors.types import find_type
-from headwater.publish.desk import open_desk
+from headwater.publish.digest_context import open_digest_context
 from headwater.publish.digests import (
     read_digest,
     remake_issue,
@@ -249,8 +249,8 @@ async def make(context: InContext, name: DigestName) -> Json:
 )
 async def preview(context: InContext, name: DigestName) -> Json:
     """The next issue as it would be made now. Nothing is stored, nothing is sent."""
-    async with open_desk(context.store, context.settings, context.clock) as desk:
-        made = await preview_issues(context.store, desk, name, context.clock())
+    async with open_digest_context(context.store, context.settings, context.clock) as digest_context:
+        made = await preview_issues(context.store, digest_context, name, context.clock())
     hints = await context.store.read(
         lambda connection: digest_hints(connection, get_digest(connection, name))
     )
@@ -305,8 +305,8 @@ async def one_issue(context: InContext, issue_id: IssueId) -> Json:
 )
 async def remake(context: InContext, issue_id: IssueId) -> Json:
     """Make an issue again from the same items. It is not sent."""
-    async with open_desk(context.store, context.settings, context.clock) as desk:
-        return issue_json(await remake_issue(context.store, desk, issue_id, context.clock()))
+    async with open_digest_context(context.store, context.settings, context.clock) as digest_context:
+        return issue_json(await remake_issue(context.store, digest_context, issue_id, context.clock()))
 
 
 @router.post(

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from headwater.collectors.types import find_type
 from headwater.publish.outlets import check_outlet
-from headwater.services.filling import LONGEST_TEMPLATE
+from headwater.services.text_templates import LONGEST_TEMPLATE
 from headwater.store.core.bulk import storable
 from headwater.store.core.versions import check_outlet_version, version_of
 from headwater.store.people.keys import ApiKey

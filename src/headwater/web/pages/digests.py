@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from headwater.errors import ConflictError, HeadwaterError, InputError
 from headwater.formats.html import sanitize_html
 from headwater.language import Language
-from headwater.publish.desk import open_desk
+from headwater.publish.digest_context import open_digest_context
 from headwater.publish.digests import read_digest, remake_issue, send_issue
 from headwater.publish.outlets import read_content
 from headwater.publish.previews import Preview, digest_hints, preview_issues
@@ -104,8 +104,8 @@ async def preview_page(page: InPage, name: str) -> HTMLResponse:
     made, problem = Preview(), None
     if page.is_own:
         try:
-            async with open_desk(context.store, context.settings, context.clock) as desk:
-                made = await preview_issues(context.store, desk, name, context.clock())
+            async with open_digest_context(context.store, context.settings, context.clock) as digest_context:
+                made = await preview_issues(context.store, digest_context, name, context.clock())
         except HeadwaterError as error:
             problem = error.render(page.language)
     return await page.show(
@@ -142,8 +142,8 @@ async def remake(action: InAction, issue_id: int) -> Response:
     page.require("admin")
     context = page.context
     try:
-        async with open_desk(context.store, context.settings, context.clock) as desk:
-            await remake_issue(context.store, desk, issue_id, context.clock())
+        async with open_digest_context(context.store, context.settings, context.clock) as digest_context:
+            await remake_issue(context.store, digest_context, issue_id, context.clock())
     except HeadwaterError as error:
         return await _show_issue(page, issue_id, problem=error.render(page.language), status=400)
     return action.back(f"/digest-issues/{issue_id}", page.t("made again; it was not sent"))

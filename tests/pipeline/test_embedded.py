@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 
 from headwater.errors import StoreError
 from headwater.fetch.client import make_fetcher
-from headwater.pipeline import beside as beside_module
+from headwater.pipeline import embedded as embedded_module
 from headwater.pipeline import runner
-from headwater.pipeline.beside import WorkerBeside
+from headwater.pipeline.embedded import EmbeddedWorker
 from headwater.store.core.database import Store
 from headwater.store.pipelines.runs import claim_runs
 from tests.databases import copy_sqlite
@@ -30,12 +30,12 @@ async def test_it_begins_again_after_an_error(
         return claim_runs(connection, *args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(runner, "claim_runs", failing_at_first)
-    monkeypatch.setattr(beside_module, "AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(embedded_module, "AGAIN_SECONDS", 0.05)
     with Store.open(copy_sqlite(sqlite_template, tmp_path / "headwater.db")) as store:
         [run_id] = make_runs(store, 1, step("note_test"))
-        async with WorkerBeside(store, make_settings(tmp_path), make_fetcher) as beside:
+        async with EmbeddedWorker(store, make_settings(tmp_path), make_fetcher) as embedded:
             [run] = await until_ended(store, run_id)
-        assert beside.finished
+        assert embedded.finished
     assert run.status == "completed"
     assert not failures
     assert "pipelines are not worked on" in caplog.text
@@ -48,9 +48,9 @@ async def test_a_stop_does_not_wait_for_the_next_beginning(
         raise StoreError("disk I/O error")
 
     monkeypatch.setattr(runner, "claim_runs", failing)
-    monkeypatch.setattr(beside_module, "AGAIN_SECONDS", 3_600.0)
+    monkeypatch.setattr(embedded_module, "AGAIN_SECONDS", 3_600.0)
     with Store.open(copy_sqlite(sqlite_template, tmp_path / "headwater.db")) as store:
-        async with WorkerBeside(store, make_settings(tmp_path), make_fetcher) as beside:
+        async with EmbeddedWorker(store, make_settings(tmp_path), make_fetcher) as embedded:
             while "pipelines are not worked on" not in caplog.text:
                 await asyncio.sleep(0.01)
-        assert beside.finished
+        assert embedded.finished

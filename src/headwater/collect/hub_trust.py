@@ -27,7 +27,7 @@ def is_trusted(subscription: Subscription | None, now: float) -> bool:
     return subscription.missed < MOST_MISSES and (subscription.last_pushed_at or 0.0) > subscription.missed_at
 
 
-def heed_push(
+def apply_push(
     settlement: Settlement, result: FetchResult, subscription: Subscription | None, now: float
 ) -> Settlement:
     """The settlement of a visit that worked, with what there is to say of the source's subscription."""

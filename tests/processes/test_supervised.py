@@ -1,4 +1,4 @@
-"""A program runs to its end under its keeper, and ends with its caller."""
+"""A program runs to its end under its supervisor, and ends with its caller."""
 
 import asyncio
 import os
@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from headwater.errors import StepError
-from headwater.processes import kept
-from headwater.processes.kept import KeptProcess, run_program
+from headwater.processes import supervised
+from headwater.processes.supervised import SupervisedProcess, run_program
 from tests.processes.test_pool import noted, until_gone
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -40,7 +40,7 @@ async def test_run_program_killed_by_a_signal_ends_as_in_a_shell() -> None:
 
 
 async def test_run_program_that_never_stops_talking_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(supervised, "MOST_BYTES", 100_000)
     with pytest.raises(StepError, match="wrote more than"):
         await run_program(["yes"], environment=ENVIRONMENT)
 
@@ -57,7 +57,7 @@ async def test_cancelled_program_is_killed_with_what_it_started(tmp_path: Path) 
 
 
 def test_end_of_a_process_that_has_ended_is_nothing() -> None:
-    process = KeptProcess(["true"])
+    process = SupervisedProcess(["true"])
     assert process.wait() == 0
     process.end()
     process.end()
@@ -67,7 +67,7 @@ def test_end_of_a_process_that_has_ended_is_nothing() -> None:
 def test_process_has_no_descriptors_of_ours() -> None:
     before = psutil.Process().num_fds()
     for _ in range(5):
-        process = KeptProcess(["true"])
+        process = SupervisedProcess(["true"])
         process.wait()
         process.end()
     assert psutil.Process().num_fds() == before

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headwater.collect.decide import Candidate, candidates
-from headwater.collect.recall import READS_AT_ONCE, Recall
+from headwater.collect.known_items import READS_AT_ONCE, KnownItems
 from headwater.errors import StoreError
 from headwater.model import Item
 from headwater.store.collecting.sources import add_source
@@ -52,7 +52,7 @@ class Slow:
 async def test_each_is_told_of_its_own_and_they_share_reads(store: Store) -> None:
     ids = [remember(store, number, "a", f"only{number}") for number in range(12)]
     slow = Slow(store)
-    recall = Recall(slow)  # type: ignore[arg-type]
+    recall = KnownItems(slow)  # type: ignore[arg-type]
     asked = [
         asyncio.create_task(recall.ask(source_id, some("a", f"only{number}", "new"), number % 2))
         for number, source_id in enumerate(ids)
@@ -88,7 +88,7 @@ async def test_who_has_another_id_is_known_by_its_likeness(store: Store) -> None
             "new", each.item, each.id_key, each.id_key, each.likenesses, each.content_hash, NOON - 60
         )
         write_items(connection, [(source_id, (change,), NOON)])
-    known, _ = await Recall(store).ask(source_id, new, 0)
+    known, _ = await KnownItems(store).ask(source_id, new, 0)
     assert {memory.item_key for memory in known.values()} == {old[0].id_key}
 
 
@@ -99,7 +99,7 @@ async def test_a_database_that_is_away_is_told_to_all_who_wait(
         raise StoreError("away")
 
     monkeypatch.setattr(store, "read", fail)
-    recall = Recall(store)
+    recall = KnownItems(store)
     answers = await asyncio.gather(
         *(recall.ask(number, some("a"), 0) for number in range(5)), return_exceptions=True
     )
@@ -123,7 +123,7 @@ async def test_who_asks_in_the_moment_in_which_the_last_read_ends_is_answered(
         await recall.ask(1, [], 0)  # when the readers are at their end, but not yet known to be
 
     monkeypatch.setattr(store, "read", answer)
-    recall = Recall(store)
+    recall = KnownItems(store)
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
         tasks.create_task(ask_twice())
         for number in range(1, READS_AT_ONCE + 1):
@@ -137,7 +137,7 @@ async def test_who_asks_in_the_moment_in_which_the_last_read_ends_is_answered(
 async def test_two_visits_of_one_source_are_each_told_of_their_own(store: Store) -> None:
     source_id = remember(store, 1, "a", "b")
     slow = Slow(store)
-    recall = Recall(slow)  # type: ignore[arg-type]
+    recall = KnownItems(slow)  # type: ignore[arg-type]
     busy = [asyncio.create_task(recall.ask(source_id, [], 0)) for _ in range(READS_AT_ONCE)]
     await asyncio.sleep(0)
     asked = [asyncio.create_task(recall.ask(source_id, some(name), 0)) for name in ("a", "b")]

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 AGAIN_SECONDS = 30.0
 
 
-class WorkerBeside:
+class EmbeddedWorker:
     """An async context manager: works on pipelines inside, if this process is to; then lets what runs end."""
 
     def __init__(

@@ -13,7 +13,7 @@ PAGE_TYPE = "text/html; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class _Outside:
+class _Context:
     fetcher: Fetcher
     secrets: Mapping[str, str]
 
@@ -32,7 +32,7 @@ def make_show(config: Any, fetcher: Fetcher) -> Callable[[str], Awaitable[Respon
 
     async def show(url: str) -> Response:
         try:
-            page = await show_page(_Outside(fetcher, {}), url, SECONDS)
+            page = await show_page(_Context(fetcher, {}), url, SECONDS)
         except StepError as error:
             kind = FailureKind.SERVER_ERROR if isinstance(error, PassingStepError) else FailureKind.BLOCKED
             raise VisitError(kind, "{problem}", problem=error.render("en")) from None

@@ -1,4 +1,4 @@
-"""The courier: sends what is in the outbox, several at once, and tries again what may work later.
+"""Sends what is in the outbox, several deliveries at once, and retries what may work later.
 
 It may die at any moment: a delivery that was claimed and not settled is sent again when its lease is over, under the
 same idempotency key.
@@ -19,9 +19,9 @@ from headwater.fetch.client import Fetcher
 from headwater.formats.html import escape_text, text_as_html
 from headwater.language import translate
 from headwater.pipeline.advance import retry_seconds
-from headwater.services.filling import fill_all
 from headwater.services.letter import header_line
 from headwater.services.targets import KINDS, MailDefaults, Message, TargetConfig, send
+from headwater.services.text_templates import fill_all
 from headwater.store.core.database import Store
 from headwater.store.publishing.outbox import (
     ClaimedDelivery,
@@ -46,7 +46,7 @@ LONGEST_WAIT_SECONDS = 1_800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Postbag:
+class SendingContext:
     """What sending needs besides the message."""
 
     fetcher: Fetcher | None
@@ -54,15 +54,15 @@ class Postbag:
     mail: MailDefaults = MailDefaults()
 
 
-class Courier:
+class OutboxSender:
     """Sends the outbox of one store."""
 
     def __init__(
-        self, store: Store, bag: Postbag, clock: Callable[[], float], rng: Random | None = None
+        self, store: Store, context: SendingContext, clock: Callable[[], float], rng: Random | None = None
     ) -> None:
         self.sent = 0
         self._store = store
-        self._bag = bag
+        self._context = context
         self._clock = clock
         self._rng = rng or Random()
 
@@ -83,7 +83,7 @@ class Courier:
     async def _deliver(self, claimed: ClaimedDelivery) -> DeliveryEnd:
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                await deliver(self._bag, claimed)
+                await deliver(self._context, claimed)
         except TimeoutError:
             return self._decide(
                 claimed, PassingStepError("it did not end within {seconds:g} s", seconds=SEND_SECONDS)
@@ -109,7 +109,7 @@ class Courier:
         return DeliveryEnd(claimed, "pending", now, now + max(wait, min(asked or 0.0, 86_400.0)), message)
 
 
-async def deliver(bag: Postbag, claimed: ClaimedDelivery) -> dict[str, Any]:
+async def deliver(context: SendingContext, claimed: ClaimedDelivery) -> dict[str, Any]:
     """Send one delivery, in the words of its target's own templates if it has some."""
     target, delivery = claimed.target, claimed.delivery
     if target.kind not in KINDS:
@@ -117,7 +117,7 @@ async def deliver(bag: Postbag, claimed: ClaimedDelivery) -> dict[str, Any]:
     config = read_target_config(target.config)
     message = Message(delivery.title, delivery.text, delivery.html, {"kind": delivery.kind, **delivery.data})
     message = await in_words_of(config, message)
-    return await send(bag, target.kind, config, message, delivery.key)
+    return await send(context, target.kind, config, message, delivery.key)
 
 
 def read_target_config(config: Mapping[str, Any]) -> TargetConfig:

@@ -27,7 +27,7 @@ UNUSED_SECONDS = DAY  # for which a file may wait for the item that uses it
 BATCH = 500
 
 
-class Tidier:
+class Cleaner:
     """Tidies up once an hour, and looks through the directory of files once a day."""
 
     def __init__(self, store: Store, data_dir: Path, clock: Callable[[], float]) -> None:

@@ -1,4 +1,4 @@
-"""The courier sends what is in the outbox, tries again what may work, and says what does not."""
+"""The outbox is sent: what may work later is retried, what cannot work is reported."""
 
 import json
 import time
@@ -11,7 +11,7 @@ import pytest
 
 from headwater.fetch.client import Fetcher
 from headwater.pipeline.worker import Worker
-from headwater.publish.courier import MOST_ATTEMPTS, Courier, Postbag, compose_batch
+from headwater.publish.outbox import MOST_ATTEMPTS, OutboxSender, SendingContext, compose_batch
 from headwater.services.mail import MailServer
 from headwater.services.targets import MailDefaults
 from headwater.store.core.database import Store
@@ -35,8 +35,12 @@ async def fetcher() -> AsyncIterator[Fetcher]:
         yield opened
 
 
-def courier(store: Store, fetcher: Fetcher, clock: FakeClock, mail: MailDefaults | None = None) -> Courier:
-    return Courier(store, Postbag(fetcher, {"TOKEN": "t0ken"}, mail or MailDefaults()), clock, Random(1))
+def make_sender(
+    store: Store, fetcher: Fetcher, clock: FakeClock, mail: MailDefaults | None = None
+) -> OutboxSender:
+    return OutboxSender(
+        store, SendingContext(fetcher, {"TOKEN": "t0ken"}, mail or MailDefaults()), clock, Random(1)
+    )
 
 
 def put(
@@ -63,7 +67,7 @@ async def test_webhook_gets_the_message_with_its_key_and_secret_headers(
     with store.writing() as connection:
         add_target(connection, Target("it", "webhook", config), clock())
     put(store, clock, "k1", kind="digest", data={"number": 3})
-    sending = courier(store, fetcher, clock)
+    sending = make_sender(store, fetcher, clock)
     assert await sending.run_once() == 1
     assert await sending.run_once() == 0
     [request] = origin.requests
@@ -86,7 +90,7 @@ async def test_delivery_that_may_work_later_is_retried_under_the_same_key(
     with store.writing() as connection:
         add_target(connection, Target("it", "webhook", {"url": origin.url("/hook")}), clock())
     put(store, clock, "k1")
-    sending = courier(store, fetcher, clock)
+    sending = make_sender(store, fetcher, clock)
     assert await sending.run_once() == 1
     clock.advance(89)
     assert await sending.run_once() == 0, "the service's own word counts"
@@ -107,7 +111,7 @@ async def test_delivery_that_is_refused_or_never_works_fails(
         add_target(connection, Target("busy", "webhook", {"url": origin.url("/busy")}), clock())
     put(store, clock, "k1")
     put(store, clock, "k2", target="busy")
-    sending = courier(store, fetcher, clock)
+    sending = make_sender(store, fetcher, clock)
     for _ in range(3 * MOST_ATTEMPTS):
         await sending.run_once()
         clock.advance(2_000)
@@ -125,7 +129,7 @@ async def test_email_goes_through_the_operators_mail_server(
         with store.writing() as connection:
             add_target(connection, Target("it", "email", {"recipients": ["ann@example.org"]}), clock())
         put(store, clock, "k1", html="<p>Hello <b>you</b></p><script>x</script>")
-        assert await courier(store, fetcher, clock, mail).run_once() == 1
+        assert await make_sender(store, fetcher, clock, mail).run_once() == 1
         [letter] = box.messages
     assert (letter["From"], letter["To"], letter["Subject"]) == (
         "Headwater <hw@example.org>",
@@ -145,7 +149,7 @@ async def test_email_without_a_mail_server_says_what_to_set(
     with store.writing() as connection:
         add_target(connection, Target("it", "email", {"recipients": ["ann@example.org"]}), clock())
     put(store, clock, "k1")
-    await courier(store, fetcher, clock).run_once()
+    await make_sender(store, fetcher, clock).run_once()
     [(status, problem)] = states(store)
     assert status == "failed"
     assert "HEADWATER_SMTP_HOST" in (problem or "")
@@ -158,7 +162,7 @@ async def test_batch_is_one_message_at_most_every_so_often(
     with store.writing() as connection:
         add_target(connection, Target("it", "webhook", config, batch_minutes=60.0, batch_items=2), clock())
     put(store, clock, "1", "2", "3", data={"item": {"id": 7}})
-    sending = courier(store, fetcher, clock)
+    sending = make_sender(store, fetcher, clock)
     await sending.run_once()
     await sending.run_once()
     [request] = origin.requests
@@ -195,7 +199,7 @@ async def test_pipeline_puts_its_result_into_the_outbox_with_the_end_of_its_step
     async with working(Worker(store, make_settings(tmp_path), fetcher)):
         runs = await until_ended(store, *run_ids)
     assert {run.status for run in runs} == {"completed"}
-    sending = Courier(store, Postbag(fetcher), time.time)
+    sending = OutboxSender(store, SendingContext(fetcher), time.time)
     assert await sending.run_once() == 2
     told = sorted(json.loads(request.body)["text"] for request in origin.requests)
     assert told == ["Short: 1.", "Short: 2."]

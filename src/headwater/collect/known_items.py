@@ -28,7 +28,7 @@ class _Question:
     answer: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-class Recall:
+class KnownItems:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._waiting: list[_Question] = []

@@ -7,15 +7,15 @@ import pytest
 
 from headwater.errors import InputError
 from headwater.pipeline.steps.base import StepError
-from headwater.services import filling
-from headwater.services.filling import check_template, fill, fill_all
+from headwater.services import text_templates
+from headwater.services.text_templates import check_template, fill, fill_all
 
 ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% set x = a * b %}{% endfor %}{% endfor %}"
 GIANT = "{{ ('a' * 2000000000) | length }}"
 
 
 async def test_fill_of_blanks_needs_no_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "_children", None)
+    monkeypatch.setattr(text_templates, "_children", None)
     values = {"item": {"title": "River", "url": None}}
     text = "{{ item.title | upper }}{% if item.url %} at {{ item.url }}{% endif %} {{ item.none | default('-') }}"
     assert await fill("body", text, values) == "RIVER -"
@@ -35,7 +35,7 @@ async def test_fill_of_loops_and_sums_gives_the_same_as_before() -> None:
 async def test_fill_of_an_endless_template_is_ended_while_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(filling, "MOST_SECONDS", 2.0)
+    monkeypatch.setattr(text_templates, "MOST_SECONDS", 2.0)
     turns = 0
 
     async def look_about() -> None:
@@ -99,6 +99,6 @@ async def test_fill_with_thousands_of_filters_is_left_to_a_child(monkeypatch: py
     async def refuse(task: object) -> None:
         raise StepError("in a child")
 
-    monkeypatch.setattr(filling._children, "call", refuse)
+    monkeypatch.setattr(text_templates._children, "call", refuse)
     with pytest.raises(StepError, match="in a child"):
         await fill("body", "{% if text|upper %}{% endif %}" * 11, {"text": "x"})

@@ -1,4 +1,4 @@
-"""The desk at which issues of digests are written: the network, secrets and models."""
+"""What writing the issues of digests needs: the network, secrets and models."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from headwater.config import Settings
 from headwater.fetch.client import Fetcher, make_fetcher
 from headwater.pipeline.ledger import Ledger, make_ledger
-from headwater.services.asking import secrets_for_steps
+from headwater.services.requests import secrets_for_steps
 from headwater.store.core.database import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class DigestContext:
     """What writing an issue needs from outside."""
 
     fetcher: Fetcher | None
@@ -21,7 +21,9 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_desk(store: Store, settings: Settings, clock: Callable[[], float]) -> AsyncIterator[Desk]:
-    """A desk for a person who waits for an issue."""
+async def open_digest_context(
+    store: Store, settings: Settings, clock: Callable[[], float]
+) -> AsyncIterator[DigestContext]:
+    """The context for a command or request that makes an issue."""
     async with make_fetcher(settings) as fetcher:
-        yield Desk(fetcher, secrets_for_steps(settings.secrets), make_ledger(store, settings, clock))
+        yield DigestContext(fetcher, secrets_for_steps(settings.secrets), make_ledger(store, settings, clock))

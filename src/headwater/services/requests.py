@@ -34,7 +34,7 @@ _SECRET_CHARACTERS = 4  # what is shorter is found in any text
 _DIVIDERS = re.compile(r"[\s/?#&=]+")  # a secret may be one word of a header, one part of an address
 
 
-class Outside(Protocol):
+class ServiceContext(Protocol):
     """What is needed to ask a service: the door to the network, and what `${NAME}` stands for."""
 
     @property
@@ -51,12 +51,12 @@ def secrets_for_steps(
     return {**known, **secrets}
 
 
-def reveal(context: Outside, text: str) -> str:
+def reveal(context: ServiceContext, text: str) -> str:
     """`text` with the secrets it refers to; StepError names the variable that is missing."""
     return fill_text(text, context.secrets, _missing)
 
 
-def reveal_if_set(context: Outside, text: str | None) -> str | None:
+def reveal_if_set(context: ServiceContext, text: str | None) -> str | None:
     """As `reveal`, but None for no text and for one that is a single reference to what is not set."""
     if text is None or (
         (only := REFERENCE.fullmatch(text)) and not context.secrets.get(only[1].removeprefix(SECRET_PREFIX))
@@ -83,7 +83,7 @@ def require_extra(extra: str, module: str, step_type: str) -> None:
         )
 
 
-def door_of(context: Outside) -> Fetcher:
+def fetcher_of(context: ServiceContext) -> Fetcher:
     if context.fetcher is None:
         raise RuntimeError("there is no door to the network here")
     return context.fetcher
@@ -99,7 +99,7 @@ def raise_as_step_error(error: FetchError) -> NoReturn:
 
 
 async def post(
-    context: Outside,
+    context: ServiceContext,
     url: str,
     body: bytes,
     *,
@@ -127,7 +127,7 @@ async def post(
         read_seconds=seconds,
     )
     try:
-        response = await door_of(context).post(request)
+        response = await fetcher_of(context).post(request)
     except FetchError as error:
         error.values["url"] = shown
         raise_as_step_error(error)
@@ -148,7 +148,7 @@ async def post(
 
 
 async def post_json(
-    context: Outside, url: str, value: Any, *, api_key: str | None, seconds: float
+    context: ServiceContext, url: str, value: Any, *, api_key: str | None, seconds: float
 ) -> dict[str, Any]:
     """The JSON object a service answers to a JSON value."""
     hidden = (api_key,) if api_key else ()

@@ -1,4 +1,4 @@
-"""Starting a process under a keeper, and running a program to its end."""
+"""Starting a process under a supervisor, and running a program to its end."""
 
 import asyncio
 import contextlib
@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import IO
 
 from headwater.errors import StepError
-from headwater.processes import keeper
+from headwater.processes import supervisor
 
-END_SECONDS = 3.0  # for the keeper to end the others; after that it is killed as well
+END_SECONDS = 3.0  # for the supervisor to end the others; after that it is killed as well
 MOST_BYTES = 50_000_000  # of a program's output that is read
 _PIECE_BYTES = 65_536
 # By its path and alone, so that it starts at once and whatever the environment says.
-_KEEPER = (sys.executable, "-I", "-S", keeper.__file__)
+_SUPERVISOR = (sys.executable, "-I", "-S", supervisor.__file__)
 
 
-class KeptProcess:
-    """A command under a keeper. `end` leaves nothing behind that it has started."""
+class SupervisedProcess:
+    """A command under a supervisor. `end` leaves nothing behind that it has started."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class KeptProcess:
         self._lock = threading.Lock()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, and a command of ours
-                [*_KEEPER, str(pipe), *command],
+                [*_SUPERVISOR, str(pipe), *command],
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -83,7 +83,7 @@ class KeptProcess:
             os.close(self._lifeline)
             self._lifeline = -1
         if self.wait(END_SECONDS) is None:
-            keeper.kill_descendants(self._process.pid)
+            supervisor.kill_descendants(self._process.pid)
             self._process.kill()
             self._process.wait()
         for stream in (self.stdin, self.stdout, self.stderr):
@@ -107,7 +107,7 @@ async def run_program(
 ) -> Ended:
     """Run a program to its end. Cancelled, it is killed with everything it has started."""
     process = await asyncio.to_thread(
-        KeptProcess, command, stderr=subprocess.PIPE, environment=environment, directory=directory
+        SupervisedProcess, command, stderr=subprocess.PIPE, environment=environment, directory=directory
     )
     try:
         output, errors = await asyncio.gather(

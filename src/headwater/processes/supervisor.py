@@ -1,10 +1,10 @@
 """Keeps a command, and whatever it starts, from outliving the process that wants it.
 
-    owner ── pipe ── keeper ── command ── whatever it starts
+    owner ── pipe ── supervisor ── command ── whatever it starts
 
-The keeper adopts what its descendants leave behind (Linux: child subreaper), so that nothing gets away from it by
+The supervisor adopts what its descendants leave behind (Linux: child subreaper), so that nothing gets away from it by
 starting a session of its own. It kills them all when the command has ended, when the owner closes the pipe, and when
-the owner dies, which closes the pipe too. Run by its path as `keeper.py PIPE COMMAND…`: it loads nothing but the
+the owner dies, which closes the pipe too. Run by its path as `supervisor.py PIPE COMMAND…`: it loads nothing but the
 standard library.
 """
 
