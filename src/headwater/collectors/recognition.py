@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from headwater.collectors.secrets import refers
 from headwater.collectors.types import SourceType, find_type, is_type
 from headwater.errors import InputError
 from headwater.formats.pages.rules import FEED, AddressRules, Match, own_rules
@@ -25,13 +26,18 @@ class Recognised:
     is_page: bool = False
 
 
-def recognise(text: str, rules: AddressRules) -> Recognised:
-    """The type, address and config that a text means: a feed, unless a rule knows more."""
+def recognise(text: str, rules: AddressRules, *, may_refer: bool = True) -> Recognised:
+    """The type, address and config that a text means: a feed, unless a rule knows more.
+
+    Without `may_refer`, the first that names no secret of this installation, if there is one.
+    """
     found = understand(text, rules)
     if found is None:
         return Recognised(find_type(FEED), text or None)
     if found.offers and not found.is_page:
         first = found.offers[0]
+        if not may_refer:
+            first = next((offer for offer in found.offers if not refers(offer.config)), first)
         return Recognised(find_type(first.type), first.url, first.config)
     return Recognised(find_type(FEED), found.page or text, is_page=found.is_page)
 

@@ -26,7 +26,7 @@ def fill_references(config: Config, secrets: Mapping[str, str]) -> Config:
     filled = {
         key: _fill(value, secrets, key)
         for key in _secret_keys(type(config))
-        if (value := getattr(config, key)) and _refers(value)
+        if (value := getattr(config, key)) and refers(value)
     }
     return config.model_copy(update=filled) if filled else config
 
@@ -63,9 +63,10 @@ def spellings(secret: str) -> set[str]:
     return {secret, quote(secret), quote(secret, safe=""), quote_plus(secret)}
 
 
-def _refers(value: Any) -> bool:
+def refers(value: Any) -> bool:
+    """Whether a config, or a value in it, names a secret."""
     if isinstance(value, Mapping):
-        return any(map(_refers, value.values()))
+        return any(map(refers, value.values()))
     return isinstance(value, str) and REFERENCE.search(value) is not None
 
 

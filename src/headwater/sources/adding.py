@@ -25,14 +25,14 @@ from headwater.collectors.base import (
     read_config,
 )
 from headwater.collectors.recognition import package_rules, recognise
-from headwater.collectors.secrets import fill_references, hide_secrets
+from headwater.collectors.secrets import fill_references, hide_secrets, refers
 from headwater.collectors.types import SourceType, collector_of, config_model_of, find_type
 from headwater.errors import FailureKind, HeadwaterError, InputError, ParseError, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.room import holding_answers
 from headwater.formats.pages.rules import AddressRules
 from headwater.model import Source
-from headwater.sources.addresses import read_address
+from headwater.sources.addresses import read_address, refuse_reference
 from headwater.sources.discovery import FoundFeed, discover
 from headwater.store.collecting.queue import claim_sources, settle_batch
 from headwater.store.collecting.sources import Addition, add_source, refuse_duplicate
@@ -52,6 +52,7 @@ class NewSource:
     policy: str | None = None
     for_owner: bool = True  # whether the first user subscribes to it
     is_page: bool = False  # whether its address is known to be a page whose feeds are meant
+    may_refer: bool = True  # whether its config may name secrets of this installation
 
 
 def read_new_source(
@@ -62,6 +63,7 @@ def read_new_source(
     folder: str | None = None,
     policy: str | None = None,
     rules: AddressRules | None = None,
+    may_refer: bool = True,
 ) -> NewSource:
     """Check what a user gave; InputError names what is wrong.
 
@@ -69,11 +71,12 @@ def read_new_source(
     the address move to the config, where secrets are kept; what the config says already wins.
     """
     read_policy(policy)
+    refuse_reference(url or "")
     is_page = False
     if type_name:
         source_type = find_type(type_name)
     else:
-        known = recognise(url or "", rules or package_rules())
+        known = recognise(url or "", rules or package_rules(), may_refer=may_refer)
         source_type, url, is_page = known.type, known.url, known.is_page
         config = {**known.config, **(config or {})}
     collector = collector_of(source_type.name)
@@ -86,7 +89,7 @@ def read_new_source(
     checked = read_config(config_model_of(source_type.name), config, source_type.name)
     # As read, not as written: the planner takes numbers for numbers.
     given = checked.model_dump(mode="json", exclude_unset=True)
-    return NewSource(url, source_type, given, name, folder, policy, is_page=is_page)
+    return NewSource(url, source_type, given, name, folder, policy, is_page=is_page, may_refer=may_refer)
 
 
 async def add_and_visit(wanted: NewSource, context: VisitContext) -> Source:
@@ -99,6 +102,8 @@ async def add_and_visit(wanted: NewSource, context: VisitContext) -> Source:
 
 
 async def _add_and_visit(wanted: NewSource, context: VisitContext) -> Source:
+    if not wanted.may_refer and refers(wanted.config):
+        raise InputError("{url} needs a secret of this Headwater; ask an admin to add it", url=wanted.url)
     await context.store.read(refuse_duplicate, wanted.type.name, wanted.url)
     started_at = context.clock()
     try:

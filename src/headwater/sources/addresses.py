@@ -4,10 +4,12 @@ import re
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from headwater.collectors.base import Collector
+from headwater.collectors.secrets import refers
 from headwater.errors import InputError
 
 MAX_URL_BYTES = 2_000  # what every database can keep in an index, and more than any address in use
 _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_USERINFO = re.compile(r"\A\s*(?:[a-z][a-z0-9+.-]*:)*/*([^/?#]*)@", re.IGNORECASE)
 _NEVER_IN_A_URL = re.compile(r"[\s\x00-\x20\x7f-\x9f\ud800-\udfff]")
 
 
@@ -51,11 +53,24 @@ def read_url(text: str) -> str:
 
 def read_address(url: str, collector: Collector | None) -> tuple[str, dict[str, str]]:
     """A source's address as it is stored, and the credentials that stood in it, as keys of a config."""
+    refuse_reference(url)
     if collector is None or "https" in collector.schemes:
         return split_credentials(read_url(url))
     if len(url.encode()) > MAX_URL_BYTES or _NEVER_IN_A_URL.search(url):
         raise InputError("{url} is not an address of this type", url=without_userinfo(url)[:80])
     return url, {}
+
+
+def refuse_reference(url: str) -> None:
+    """InputError when the credentials in an address name a secret of this installation.
+
+    A config may name one, which an admin writes. An address may come from a list that someone else has written.
+    """
+    userinfo = _USERINFO.match(url)
+    if userinfo and refers(unquote(userinfo[1])):
+        raise InputError(
+            "{url}: an address cannot refer to a secret; only a config can", url=without_userinfo(url)[:200]
+        )
 
 
 def split_credentials(url: str) -> tuple[str, dict[str, str]]:

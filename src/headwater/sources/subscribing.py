@@ -7,15 +7,16 @@ for what it shows was meant for the person who has them.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Final
 
 from sqlalchemy import Connection
 
 from headwater.collect.context import VisitContext
 from headwater.collectors.base import has_credentials
-from headwater.collectors.types import config_model_of
+from headwater.collectors.types import collector_of, config_model_of
 from headwater.errors import ConflictError
 from headwater.fetch.message import without_secrets
-from headwater.formats.opml import Outline, write_opml
+from headwater.formats.opml import Outline, Rejected, write_opml
 from headwater.model import FOLDER_SEPARATOR, User
 from headwater.sources.adding import NewSource, add_what_is_there, first_feed_of, read_new_source
 from headwater.sources.importing.export import Export
@@ -33,6 +34,7 @@ from headwater.store.people.subscriptions import (
     subscribe,
 )
 
+REASON_LETTERS: Final = "Only an admin can add an address that letters are sent to."
 CHUNK = 100  # entries of a list in one transaction
 
 
@@ -49,7 +51,8 @@ async def subscribe_to_address(
 
     VisitError when it cannot be visited: then nothing is stored.
     """
-    wanted = replace(read_new_source(url, rules=context.rules), for_owner=False)
+    read = read_new_source(url, rules=context.rules, may_refer=user.is_admin)
+    wanted = replace(read, for_owner=False)
 
     def take(connection: Connection, source_id: int) -> Subscribed:
         done = subscribe(connection, user.id, source_id, context.clock(), title=title, folder_id=folder_id)
@@ -83,10 +86,18 @@ def _find_shared(connection: Connection, user: User, wanted: NewSource) -> int |
 
 
 def refuse_private(connection: Connection, user: User, source_id: int) -> None:
-    """ConflictError for a source with credentials: only admins subscribe to it by its number or address."""
+    """ConflictError for a source with credentials or of letters: only admins subscribe to it by its address."""
     source = get_source(connection, source_id)
-    if not user.is_admin and has_credentials(source.config, config_model_of(source.type)):
+    if user.is_admin:
+        return
+    if takes_letters(source.type) or has_credentials(source.config, config_model_of(source.type)):
         raise ConflictError("you cannot subscribe to {url}; ask an admin", url=without_secrets(source.url))
+
+
+def takes_letters(type_name: str | None) -> bool:
+    """Whether what a source of this type shows was sent to its address, and is meant for its owner."""
+    collector = collector_of(type_name) if type_name else None
+    return collector is not None and collector.is_delivered
 
 
 def import_for(
@@ -97,6 +108,8 @@ def import_for(
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Imported]:
     """Subscribe a person to every feed of a list, in the folders it names. One bad entry stops no other."""
+    if not user.is_admin:
+        export = _without_letters(export)
     report = import_export(store, export, now, on_progress, for_owner=user.id == OWNER)
     for start in range(0, len(report), CHUNK):  # so that no other writer waits long for the database
         with store.writing() as connection:
@@ -105,6 +118,14 @@ def import_for(
     taken = report[len(export.rejected) :]
     bring_marked(store, user.id, export, [done.source_id for done in taken], now)
     return report
+
+
+def _without_letters(export: Export) -> Export:
+    """A list without addresses that letters are sent to: only admins give those out."""
+    refused = [each for each in export.outlines if takes_letters(each.type)]
+    kept = tuple(each for each in export.outlines if not takes_letters(each.type))
+    rejected = tuple(Rejected(each.title, each.url, REASON_LETTERS, each.folder) for each in refused)
+    return replace(export, outlines=kept, rejected=(*export.rejected, *rejected)) if refused else export
 
 
 def _take(connection: Connection, user: User, done: Imported, now: float) -> Imported:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -9,7 +10,7 @@ from starlette.testclient import TestClient
 
 from headwater.config import Settings
 from headwater.model import Item
-from headwater.store.collecting.sources import add_source
+from headwater.store.collecting.sources import add_source, list_sources
 from headwater.store.core.database import Store
 from headwater.store.people.keys import add_key
 from headwater.store.people.subscriptions import subscribe
@@ -44,7 +45,9 @@ def arrive(store: Store, source_id: int, now: float, *names: str) -> None:
 @pytest.fixture
 def app(store: Store, settings: Settings, clock: FakeClock) -> FastAPI:
     """A Headwater that may visit this machine."""
-    local = replace(settings, allow_hosts=("127.0.0.1",), host_spacing_seconds=0.0)
+    local = replace(
+        settings, allow_hosts=("127.0.0.1",), host_spacing_seconds=0.0, secrets={"X_TOKEN": "hush-hush"}
+    )
     return create_app(store, local, clock=clock)
 
 
@@ -317,3 +320,80 @@ def test_source_with_credentials_is_not_shared_with_readers(
     opml = f'<opml version="2.0"><body><outline type="rss" text="P" xmlUrl="{url}"/></body></opml>'
     assert ann.post("/api/feeds/import", content=opml).json()["rejected"] == 1
     assert ann.get("/api/subscriptions").json() == {"subscriptions": []}
+
+
+@pytest.mark.parametrize("name", ["${X_TOKEN}", "%24%7BX_TOKEN%7D"])
+def test_address_of_a_reader_brings_no_secret_out(reader: MakeReader, origin: Origin, name: str) -> None:
+    ann = reader("ann")
+    url = origin.route("/feed", body=b"<rss><channel><title>T</title></channel></rss>")
+    for address in (url.replace("://", f"://me:{name}@"), url.replace("://", f"://{name}@")):
+        refused = ann.post("/api/subscriptions", json={"url": address})
+        assert (refused.status_code, "hush" in refused.text) == (400, False)
+        opml = f'<opml version="2.0"><body><outline type="rss" text="P" xmlUrl="{address}"/></body></opml>'
+        assert ann.post("/api/feeds/import", content=opml).json()["rejected"] == 1
+    mailbox = f"imaps://me:{name}@mail.example/INBOX"
+    opml = f"""<opml version="2.0"><body>
+        <outline headwaterType="mail.imap" text="P" xmlUrl="{mailbox}"/></body></opml>"""
+    assert ann.post("/api/feeds/import", content=opml).json()["rejected"] == 1
+    assert origin.requests == []
+    assert ann.get("/api/subscriptions").json() == {"subscriptions": []}
+
+
+def test_rule_that_names_a_secret_is_for_admins(
+    app: FastAPI, reader: MakeReader, store: Store, clock: FakeClock, origin: Origin, tmp_path: Path
+) -> None:
+    feed = b"<rss><channel><title>T</title></channel></rss>"
+    url, public = origin.route("/feed", body=feed), origin.route("/public", body=feed)
+    (tmp_path / "rules.toml").write_text(
+        f"""
+        [[rule]]
+        name = "private"
+        title = "Private"
+        texts = ["private:{{name}}"]
+        [[rule.offers]]
+        url = "{url}?{{name}}"
+        [rule.offers.config]
+        bearer_token = "${{X_TOKEN}}"
+
+        [[rule]]
+        name = "both"
+        title = "Both"
+        texts = ["both:{{name}}"]
+        [[rule.offers]]
+        url = "{url}?{{name}}"
+        [rule.offers.config]
+        bearer_token = "{{name}}${{X_TOKEN}}"
+        [[rule.offers]]
+        url = "{public}"
+        """
+    )
+    context = app.state.context
+    app.state.context = replace(
+        context, settings=replace(context.settings, address_rules=tmp_path / "rules.toml")
+    )
+    ann = reader("ann")
+    refused = ann.post("/api/subscriptions", json={"url": "private:a"})
+    assert (refused.status_code, origin.requests) == (400, [])
+    assert "ask an admin" in refused.text
+    assert ann.post("/api/subscriptions", json={"url": "both:a"}).status_code == 201
+    assert [request.path for request in origin.requests] == ["/public"]
+    assert "authorization" not in origin.requests[0].headers
+    with store.writing() as connection:
+        _, secret = add_key(connection, name="boss", scopes=("admin",), now=clock())
+    boss = ann
+    boss.headers["Authorization"] = f"Bearer {secret}"
+    assert boss.post("/api/subscriptions", json={"url": "private:a"}).status_code == 201
+    assert origin.requests[-1].headers["authorization"] == "Bearer hush-hush"
+
+
+def test_letters_of_an_address_are_their_owners(reader: MakeReader, store: Store, clock: FakeClock) -> None:
+    with store.writing() as connection:
+        add_source(connection, name="Garden", type="mail.inbox", url="inbox://garden", now=clock())
+    ann = reader("ann")
+    opml = """<opml version="2.0"><body>
+        <outline headwaterType="mail.inbox" text="G" xmlUrl="inbox://garden"/>
+        <outline headwaterType="mail.inbox" text="P" xmlUrl="inbox://postmaster"/></body></opml>"""
+    assert ann.post("/api/feeds/import", content=opml).json()["rejected"] == 2
+    assert ann.get("/api/subscriptions").json() == {"subscriptions": []}
+    with store.reading() as connection:
+        assert len(list_sources(connection)) == 1

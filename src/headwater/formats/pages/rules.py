@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from headwater.errors import InputError
 from headwater.formats.pages.patterns import (
@@ -172,9 +172,12 @@ class AddressRules:
         return AddressRules((*self.rules, *other.rules))
 
     def find(self, text: str) -> Match | None:
-        """What a pasted text means; None when no rule knows it."""
+        """What a pasted text means; None when no rule knows it.
+
+        A text with `${` is left alone: a rule's config might take a piece of it for the name of a secret.
+        """
         text = text.strip()
-        if not text or len(text) > LONGEST:
+        if not text or len(text) > LONGEST or "${" in unquote(text):
             return None
         handle = next((found for rule in self.rules if (found := rule.match_text(text))), None)
         address = read_address(text) if handle is None else None
