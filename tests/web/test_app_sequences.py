@@ -19,6 +19,7 @@ from headwater.store.reading.items import ItemChange, write_items
 from headwater.web.google_reader.names import long_id
 from tests.clock import FakeClock
 from tests.web.api.conftest import ADDRESS
+from tests.web.api.test_reading import arrive
 from tests.web.test_google_reader import ALL, API, READ, STARRED, Person, app, person, sources
 
 __all__ = ["app", "person", "sources"]
@@ -273,3 +274,108 @@ def test_items_without_address_have_the_feeds(person: Person, store: Store, cloc
     bare = next(each for each in items if each["title"] == "bare")
     assert bare["canonical"] == [{"href": "https://alpha.example/"}]
     assert bare["alternate"] == [{"href": "https://alpha.example/", "type": "text/html"}]
+
+
+def test_netnewswire_asks_since_a_fraction_of_a_second(
+    person: Person, store: Store, clock: FakeClock
+) -> None:
+    phone = Phone(person, FRESHRSS)
+    phone.sign_in("Email={name}&Passwd={password}")
+    clock.advance(100)
+    arrive(store, 3, clock(), "new")
+    ids = f"output=json&n=10000&xt={READ}&s={quote(ALL, safe='')}"
+    new = phone.numbers(f"ot={clock() - 50:.6f}&{ids}")
+    assert len(new) == 1
+    # It decodes the answer strictly: a number for `updated`, and `alternate`, `categories` and `origin` with each.
+    form = f"T={phone.get(f'{API}/token')}&output=json&i={new[0]:x}"
+    answer = phone.post(f"{API}/stream/items/contents", form)
+    assert answer["updated"] == int(clock())
+    assert answer["items"][0].keys() >= {"id", "summary", "alternate", "categories", "origin"}
+
+
+def test_vienna(person: Person, clock: FakeClock) -> None:
+    phone = Phone(person)
+    phone.sign_in("Email={name}&Passwd={password}")
+    ck = int(clock())
+    feed = quote("https://alpha.example/", safe="")
+    page = phone.get(
+        f"{API}/stream/contents/feed/{feed}?client=ViennaRSS&comments=false&likes=false&ot=0&n=500&ck={ck}"
+        "&output=json"
+    )
+    assert [each["title"] for each in page["items"]] == ["a3", "a2", "a1"]
+    assert page["updated"] == ck  # it ends with an error at a text
+    unread = phone.numbers(f"ck={ck}&client=ViennaRSS&s=feed/{feed}&xt={READ}&n=1000")
+    assert len(unread) == 3
+    assert phone.numbers(f"ck={ck}&client=ViennaRSS&s=feed/{feed}&it={STARRED}&n=1000") == []
+    form = f"a={STARRED}&s=feed/{feed}&i={long_id(unread[0])}&T={phone.get(f'{API}/token')}"
+    assert phone.post(f"{API}/edit-tag", form) == "OK"
+    assert phone.numbers(f"ck={ck}&client=ViennaRSS&s=feed/{feed}&it={STARRED}&n=1000") == unread[:1]
+
+
+def test_capy_reader(person: Person) -> None:
+    phone = Phone(person, FRESHRSS)
+    # Everything in the address, and an empty form.
+    login = f"{FRESHRSS}/accounts/ClientLogin?Email=ann&Passwd={quote(person.password)}"
+    phone.auth = dict(line.split("=", 1) for line in phone.client.post(login).text.split())["Auth"]
+    stale = {"Authorization": "GoogleLogin auth=ann/stale"}
+    answer = phone.client.get(f"{FRESHRSS}{API}/subscription/list?output=json", headers=stale)
+    assert (answer.status_code, answer.headers["X-Reader-Google-Bad-Token"]) == (401, "true")
+    feeds = phone.get(f"{API}/subscription/list?output=json")["subscriptions"]
+    needed = ("id", "title", "url", "htmlUrl", "iconUrl")
+    assert all(isinstance(each[name], str) for each in feeds for name in needed)
+    seen: list[int] = []
+    more = ""
+    while True:
+        page = phone.get(f"{API}/stream/items/ids?s={ALL}{more}&n=4&xt={READ}&output=json")
+        seen += [int(each["id"]) for each in page["itemRefs"]]
+        if "continuation" not in page:
+            break
+        more = f"&c={quote(page['continuation'], safe='')}"
+    assert len(set(seen)) == 6
+    form = "&".join(f"i={each:016x}" for each in seen)
+    items = phone.post(f"{API}/stream/items/contents?output=json", form)["items"]
+    assert [each["id"] for each in items] == [long_id(each) for each in seen]
+    assert all(isinstance(each[name], str) for each in items for name in ("title", "author"))
+    assert phone.post(f"{API}/edit-tag?output=json", f"i={seen[0]:016x}&T=old&a={quote(READ)}") == "OK"
+    assert phone.numbers(f"s={READ}") == [seen[0]]
+
+
+def test_read_you(person: Person) -> None:
+    """It ends with an error at a subscription in no folder, so it is shown one."""
+    phone = Phone(person)
+    phone.client.headers["User-Agent"] = "ReadYou/0.14.1(37)"
+    phone.client.get("/healthz")
+    form = {"output": "json", "Email": "ann", "Passwd": person.password, "client": "ReadYou"}
+    phone.auth = phone.client.post("/accounts/ClientLogin", data=form).json()["Auth"]
+
+    def folders() -> dict[str, str]:
+        listed = phone.get(f"{API}/subscription/list?output=json")["subscriptions"]
+        return {each["title"]: each["categories"][0]["label"] for each in listed}
+
+    assert folders() == {"alpha": "News", "beta": "News / World", "gamma": "Uncategorized"}
+    edit = f"{API}/subscription/edit?output=json"
+    gamma = f"ac=edit&s=feed%2F{person.feeds[2]}"
+    assert phone.post(edit, f"{gamma}&a=user%2F-%2Flabel%2FNews&r=user%2F-%2Flabel%2FUncategorized") == "OK"
+    assert folders()["gamma"] == "News"
+    assert phone.post(edit, f"{gamma}&a=user%2F-%2Flabel%2FUncategorized&r=user%2F-%2Flabel%2FNews") == "OK"
+    assert folders()["gamma"] == "Uncategorized"
+    tags = phone.get(f"{API}/tag/list?output=json")["tags"]
+    assert "user/-/label/Uncategorized" not in {each["id"] for each in tags}
+    other = person.app_at()
+    shown = {each["title"]: each for each in other.get("subscription/list")["subscriptions"]}  # type: ignore[attr-defined]
+    assert shown["gamma"]["categories"] == []
+
+
+def test_readrops_signs_in_with_a_form_in_parts(person: Person) -> None:
+    phone = Phone(person, FRESHRSS)
+    parts = {"Email": (None, "ann"), "Passwd": (None, person.password)}
+    answer = phone.client.post(f"{FRESHRSS}/accounts/ClientLogin", files=parts)
+    phone.auth = dict(line.split("=", 1) for line in answer.text.split())["Auth"]
+    most = 2**31 - 1  # what it sends for all
+    page = phone.get(f"{API}/stream/contents/{ALL}?xt={READ}&xt={STARRED}&n={most}")
+    assert len(page["items"]) == 6
+    unread = phone.numbers(f"xt={READ}&s={quote(ALL, safe='')}&n={most}")
+    assert phone.post(f"{API}/edit-tag", f"T=x&a={READ}&i={long_id(unread[0])}") == "OK"
+    assert phone.numbers(f"xt=user/-/state/com.google/unread&s={ALL}&n=2500") == unread[:1]
+    large = {"Email": (None, "ann"), "Passwd": (None, "x" * 30_000)}
+    assert phone.client.post(f"{API}/edit-tag", files=large).status_code == 401

@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from headwater.store.core.database import Store
 from headwater.store.people.app_passwords import fever_key
+from headwater.store.people.folders import make_folder_path
 from tests.clock import FakeClock
 from tests.web.api.conftest import ADDRESS
 from tests.web.api.test_reading import arrive
@@ -102,3 +103,53 @@ def test_fever_marks_items_feeds_and_groups(
     assert len(ids(ask(client, person, "unread_item_ids")["unread_item_ids"])) == 1
     ask(client, person, "mark=group&as=read&id=0")
     assert ids(ask(client, person, "unread_item_ids")["unread_item_ids"]) == []
+
+
+def test_fever_answers_readrops(client: TestClient, person: Person, store: Store, clock: FakeClock) -> None:
+    """It sends forms in parts, to an address that ends with a slash, and reads fields in their order."""
+    with store.writing() as connection:
+        make_folder_path(connection, person.id, ["Empty"])
+    arrive(store, 3, clock(), "")
+    parts = {"api_key": (None, fever_key("ann", person.password))}
+
+    def post(query: str) -> dict[str, Any]:
+        answer = client.post(f"/api/fever.php/?{query}", files=parts, follow_redirects=False)
+        assert answer.status_code == 200
+        found: dict[str, Any] = answer.json()
+        assert list(found)[:3] == ["api_version", "auth", "last_refreshed_on_time"]
+        return found
+
+    assert list(post("feeds"))[3:] == ["feeds", "feeds_groups"]
+    assert list(post("groups"))[3:] == ["groups", "feeds_groups"]
+    assert all(each["feed_ids"] for each in post("groups")["feeds_groups"])
+    unread = ids(post("unread_item_ids")["unread_item_ids"])
+    assert unread == sorted(unread) and len(unread) == 7
+    page = post(f"items&max_id={unread[-1] + 1}")
+    assert list(page)[3:] == ["total_items", "items"]
+    assert [each["id"] for each in page["items"]] == unread[::-1]
+    assert all(each["title"] for each in page["items"])
+    post(f"mark=item&as=read&id={unread[0]}")
+    assert ids(post("unread_item_ids")["unread_item_ids"]) == unread[1:]
+
+
+def test_fever_answers_read_you(client: TestClient, person: Person) -> None:
+    """Its first number is empty, and it ends with an error at a feed in no group."""
+    client.headers["User-Agent"] = "ReadYou/0.14.1(37)"
+    groups = {each["title"]: each["id"] for each in ask(client, person, "groups")["groups"]}
+    shown = {each["group_id"]: ids(each["feed_ids"]) for each in ask(client, person, "feeds")["feeds_groups"]}
+    assert shown[groups["Uncategorized"]] == [person.feeds[2]]
+    numbers = [each["id"] for each in ask(client, person, "items&since_id=")["items"]]
+    assert numbers == sorted(numbers) and len(numbers) == 6
+    ask(client, person, f"&mark=group&as=read&id={groups['Uncategorized']}&before={2**63 // 1_000_000}")
+    assert len(ids(ask(client, person, "unread_item_ids")["unread_item_ids"])) == 5
+
+
+def test_fever_answers_fluent_reader(client: TestClient, person: Person) -> None:
+    """It goes down from the greatest number that JavaScript knows, and marks by the form."""
+    page = ask(client, person, f"items&max_id={2**53 - 1}")["items"]
+    assert [each["id"] for each in page] == sorted((each["id"] for each in page), reverse=True)
+    assert ask(client, person, f"items&max_id={page[-1]['id']}")["items"] == []
+    feeds = {each["id"] for each in ask(client, person, "feeds")["feeds"]}
+    assert {each["feed_id"] for each in page} <= feeds
+    ask(client, person, "", mark="item", **{"as": "saved", "id": str(page[0]["id"])})
+    assert ids(ask(client, person, "saved_item_ids")["saved_item_ids"]) == [page[0]["id"]]

@@ -133,6 +133,9 @@ def test_names_of_streams_and_times() -> None:
     assert read_stream("splice/x").kind == "none"
     times = {read_seconds(text) for text in ("1700000000", "1700000000000", "1700000000000000")}
     assert times | {read_seconds("1700000000000000000")} == {1_700_000_000.0}
+    assert read_seconds("1700000000.25") == 1_700_000_000.25
+    assert read_seconds("1700000000.") == 1_700_000_000.0
+    assert read_seconds("0.0") is read_seconds(".5") is read_seconds("1.2.3") is read_seconds("-1") is None
     assert read_seconds("") is read_seconds("0") is read_seconds(None) is read_seconds("x") is None
 
 

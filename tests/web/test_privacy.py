@@ -38,7 +38,7 @@ FOR_ALL = frozenset(
         "/outlets/{name}.{format}",  # feeds that an admin publishes
         # Where reader apps sign in; without an app password they are told nothing.
         *("/accounts/ClientLogin", "/api/greader.php/accounts/ClientLogin"),
-        *("/fever", "/fever/", "/api/fever.php"),
+        *("/fever", "/fever/", "/api/fever.php", "/api/fever.php/"),
     }
 )
 LEAVING = frozenset({"/logout", "/api/auth/logout"})  # by which B signs B out: they are asked last

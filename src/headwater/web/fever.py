@@ -16,6 +16,7 @@ from headwater.store.people.app_passwords import find_user_by_fever_key
 from headwater.store.people.entries import (
     Entry,
     EntryFilter,
+    Place,
     count_stored,
     list_ids_between,
     list_places,
@@ -28,13 +29,20 @@ from headwater.store.people.subscriptions import Subscription
 from headwater.threads import lane_for
 from headwater.web.context import Context, InContext
 from headwater.web.google_reader.names import read_seconds
-from headwater.web.google_reader.selecting import Parameters, Shelf, read_shelf
+from headwater.web.google_reader.selecting import (
+    Parameters,
+    Shelf,
+    loose_label,
+    needs_folders,
+    read_shelf,
+)
 from headwater.web.google_reader.shapes import length_of
 
 API_VERSION = 3
 ITEMS = 50  # in one answer, as the protocol has it
 AT_ONCE = 5  # items in memory, and in a thread that cleans their texts
 MOST_IDS = 200_000
+LOOSE_GROUP = 2**31 - 1  # of what is in no folder, for apps that need one
 Json = dict[str, Any]
 
 router = APIRouter(include_in_schema=False)
@@ -43,6 +51,7 @@ router = APIRouter(include_in_schema=False)
 @router.api_route("/fever", methods=["GET", "POST"])
 @router.api_route("/fever/", methods=["GET", "POST"])
 @router.api_route("/api/fever.php", methods=["GET", "POST"])
+@router.api_route("/api/fever.php/", methods=["GET", "POST"])
 async def fever(request: Request, context: InContext) -> Response:
     """Answer what the parameters ask for, to an app that knows the key of an app password."""
     parameters = await Parameters.read(request)
@@ -52,7 +61,8 @@ async def fever(request: Request, context: InContext) -> Response:
     if user is not None:
         if parameters.first("mark") is not None or parameters.first("unread_recently_read") is not None:
             await context.store.write(_mark, user, parameters, context.clock())
-        found |= await context.store.read(_answer, user, parameters)
+        loose = loose_label(user) if needs_folders(request) else None
+        found |= await context.store.read(_answer, user, parameters, loose)
         if parameters.first("items") is not None:
             numbers, found["total_items"] = await context.store.read(_chosen, user, parameters)
             found["items"] = []
@@ -61,7 +71,7 @@ async def fever(request: Request, context: InContext) -> Response:
     return Response(orjson.dumps(found), media_type="application/json")
 
 
-def _answer(connection: Connection, user: User, parameters: Parameters) -> Json:
+def _answer(connection: Connection, user: User, parameters: Parameters, loose: str | None) -> Json:
     shelf = read_shelf(connection, user.id)
     times = [each.last_fetched_at for each in shelf.feeds if each.last_fetched_at is not None]
     found: Json = {"last_refreshed_on_time": str(int(max(times, default=0)))}
@@ -71,18 +81,20 @@ def _answer(connection: Connection, user: User, parameters: Parameters) -> Json:
 
     if asks_for("groups"):
         found["groups"] = [{"id": number, "title": _title(shelf, number)} for number in shelf.paths]
+        if loose is not None and shelf.loose:
+            found["groups"].append({"id": LOOSE_GROUP, "title": loose})
     if asks_for("feeds"):
         found["feeds"] = [_feed(each) for each in shelf.feeds]
     if asks_for("groups") or asks_for("feeds"):
-        found["feeds_groups"] = _feeds_groups(shelf)
+        found["feeds_groups"] = _feeds_groups(shelf, with_loose=loose is not None)
     if asks_for("favicons"):
         found["favicons"] = []
     if asks_for("unread_item_ids") or asks_for("mark"):
         unread = list_places(connection, user.id, EntryFilter(is_read=False), limit=MOST_IDS)
-        found["unread_item_ids"] = ",".join(str(each.id) for each in unread)
+        found["unread_item_ids"] = _joined(unread)
     if asks_for("saved_item_ids") or asks_for("mark"):
         saved = list_places(connection, user.id, EntryFilter(is_starred=True), limit=MOST_IDS)
-        found["saved_item_ids"] = ",".join(str(each.id) for each in saved)
+        found["saved_item_ids"] = _joined(saved)
     if asks_for("links"):
         found["links"] = []
     return found
@@ -92,12 +104,24 @@ def _title(shelf: Shelf, folder_id: int) -> str:
     return " / ".join(shelf.paths[folder_id])
 
 
-def _feeds_groups(shelf: Shelf) -> list[Json]:
-    groups = []
-    for number in shelf.paths:
-        feeds = [str(each.id) for each in shelf.feeds if each.folder_id in shelf.inside[number]]
-        groups.append({"group_id": number, "feed_ids": ",".join(feeds)})
-    return groups
+def _joined(places: Sequence[Place]) -> str:
+    """Rising, since Readrops takes the last number for the newest."""
+    return ",".join(map(str, sorted(place.id for place in places)))
+
+
+def _feeds_groups(shelf: Shelf, *, with_loose: bool) -> list[Json]:
+    """The feeds of each group that has any: Readrops ends with an error at an empty list."""
+    inside = {
+        number: [each for each in shelf.feeds if each.folder_id in shelf.inside[number]]
+        for number in shelf.paths
+    }
+    if with_loose:
+        inside[LOOSE_GROUP] = shelf.loose
+    return [
+        {"group_id": number, "feed_ids": ",".join(str(each.id) for each in feeds)}
+        for number, feeds in inside.items()
+        if feeds
+    ]
 
 
 def _feed(feed: Subscription) -> Json:
@@ -126,7 +150,7 @@ def _chosen(connection: Connection, user: User, parameters: Parameters) -> tuple
     if named:
         numbers = [number for each in named.split(",")[:ITEMS] if (number := _number(each)) is not None]
     else:
-        after = _number(since)
+        after = 0 if since == "" else _number(since)  # empty the first time that Read You asks
         before = _number(until) or None
         numbers = list_ids_between(
             connection,
@@ -149,7 +173,7 @@ def _item(entry: Entry) -> Json:
     return {
         "id": item.id,
         "feed_id": entry.subscription_id or 0,
-        "title": item.title,
+        "title": item.title or item.url or entry.feed_title,  # Readrops ends with an error at an empty one
         "author": item.author or "",
         "html": text_of_item(item)[0],
         "url": item.url or "",
@@ -183,5 +207,7 @@ def _sources_of(shelf: Shelf, what: str, number: int) -> Sequence[int]:
         return [each.source_id for each in shelf.feeds if each.id == number]
     if number in (0, -1):
         return [each.source_id for each in shelf.feeds]
+    if number == LOOSE_GROUP:
+        return [each.source_id for each in shelf.loose]
     inside = shelf.inside.get(number, frozenset())
     return [each.source_id for each in shelf.feeds if each.folder_id in inside]

@@ -15,7 +15,7 @@ LISTS = (
 # What is read before anyone is known.
 STRANGERS = (
     *("/login", "/logout", "/signup", "/api/auth/login", "/api/auth/logout", "/api/auth/register"),
-    *("/fever", "/fever/", "/api/fever.php"),
+    *("/fever", "/fever/", "/api/fever.php", "/api/fever.php/"),
     *("/accounts/ClientLogin", "/api/greader.php/accounts/ClientLogin"),
 )
 

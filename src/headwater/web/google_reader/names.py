@@ -13,6 +13,7 @@ _STATE: Final = "user/-/state/com.google/"
 _USER = re.compile(r"user/[^/]*/")
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _HEX = re.compile(r"[0-9a-fA-F]{1,16}")
+_TIME = re.compile(r"([0-9]{1,20})(\.[0-9]{0,20})?")
 
 StreamKind = Literal["all", "feed", "address", "label", "read", "unread", "starred", "none"]
 
@@ -74,10 +75,16 @@ def read_stream(text: str) -> Stream:
 
 
 def read_seconds(text: str | None) -> float | None:
-    """A time in seconds, milliseconds, microseconds or nanoseconds since 1970; None: none was given."""
-    if text is None or not _DECIMAL.fullmatch(text.strip()):
+    """A time in seconds, milliseconds, microseconds or nanoseconds since 1970; None: none was given.
+
+    NetNewsWire and Vienna send seconds with a fraction.
+    """
+    found = _TIME.fullmatch((text or "").strip())
+    if found is None:
         return None
-    number = int(text)
+    if found[2]:
+        return float(found[0]) or None
+    number = int(found[1])
     for digits, factor in ((18, 1e9), (15, 1e6), (12, 1e3)):
         if number >= 10**digits:
             return number / factor

@@ -42,6 +42,9 @@ from headwater.web.google_reader.selecting import (
     continue_after,
     filter_of,
     find_places,
+    is_loose_label,
+    loose_label,
+    needs_folders,
     read_shelf,
 )
 from headwater.web.google_reader.shapes import (
@@ -188,9 +191,10 @@ async def tag_list(context: InContext, user: InReader) -> Response:
 
 
 @router.get(f"{API}/subscription/list")
-async def subscription_list(context: InContext, user: InReader) -> Response:
+async def subscription_list(request: Request, context: InContext, user: InReader) -> Response:
     shelf = await context.store.read(read_shelf, user.id)
-    return answer({"subscriptions": [subscription_json(feed, shelf.paths) for feed in shelf.feeds]})
+    loose = loose_label(user) if needs_folders(request) else None
+    return answer({"subscriptions": [subscription_json(feed, shelf.paths, loose) for feed in shelf.feeds]})
 
 
 @router.get(f"{API}/unread-count")
@@ -252,8 +256,8 @@ async def item_contents(context: InContext, user: InReader, parameters: InParame
     named = [read_item_id(text) for text in parameters.all("i")[:MOST_NAMED_ITEMS]]
     numbers = [number for number in named if number is not None]
     shelf = await context.store.read(read_shelf, user.id)
-    head = {"direction": "ltr", "id": "user/-/state/com.google/reading-list", "title": "Headwater"}
-    head["updated"] = str(int(context.clock()))
+    head: Json = {"direction": "ltr", "id": "user/-/state/com.google/reading-list", "title": "Headwater"}
+    head["updated"] = int(context.clock())
     return _stream_json(context, user, head, numbers, shelf)
 
 
@@ -480,7 +484,7 @@ def _edit_one(
     if title:
         change_subscription(connection, user.id, feed.id, title=title)
     if labels:
-        _put(connection, user, feed.id, labels[0])
+        _put(connection, user, feed.id, None if is_loose_label(user, shelf, labels[0]) else labels[0])
     elif left and feed.folder_id is not None and shelf.folder_named(left[0]) == feed.folder_id:
         _put(connection, user, feed.id, None)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from fastapi import Request
 from sqlalchemy import Connection
 
+from headwater.language import translate
+from headwater.model import User
 from headwater.store.people.entries import EntryFilter, Place, Sort, list_places
 from headwater.store.people.folders import folder_paths, list_folders, with_subfolders
 from headwater.store.people.marks import list_tags
@@ -17,6 +19,7 @@ from headwater.web.google_reader.names import Stream, read_seconds, read_stream
 from headwater.web.google_reader.shapes import Paths, label_of
 
 MOST_FIELDS = 50_000
+MOST_PARTS = 1_000  # fields of a form in parts
 READ_AT_ONCE_BYTES = 20_000
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 _BYTES = tuple(bytes((number,)) for number in range(256))
@@ -37,7 +40,13 @@ class Parameters:
             values.setdefault(name, []).append(value)
         body = b"" if request.method in ("GET", "HEAD") else await request.body()
         kind = request.headers.get("content-type", "")
-        if body and "xml" not in kind and "opml" not in kind:
+        if kind.startswith("multipart/form-data"):  # as Readrops signs in
+            if len(body) > READ_AT_ONCE_BYTES:
+                return cls(values)
+            form = await request.form(max_files=0, max_fields=MOST_PARTS)
+            for name, part in form.multi_items():
+                values.setdefault(name, []).append(str(part))
+        elif body and "xml" not in kind and "opml" not in kind:
             is_long = len(body) > READ_AT_ONCE_BYTES
             for name, value in await asyncio.to_thread(_pairs, body) if is_long else _pairs(body):
                 values.setdefault(name, []).append(value)
@@ -51,7 +60,7 @@ class Parameters:
 
     def number(self, name: str, default: int, most: int) -> int:
         text = (self.first(name) or "").strip()
-        return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 10 else default
+        return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 20 else default
 
 
 def _pairs(form: bytes) -> list[tuple[str, str]]:
@@ -82,6 +91,11 @@ class Shelf:
     @property
     def by_source(self) -> dict[int, Subscription]:
         return {each.source_id: each for each in self.feeds}
+
+    @property
+    def loose(self) -> list[Subscription]:
+        """The subscriptions that are in no folder."""
+        return [each for each in self.feeds if each.folder_id not in self.paths]
 
     def folder_named(self, label: str) -> int | None:
         return next((number for number, path in self.paths.items() if label_of(path) == label), None)
@@ -117,6 +131,21 @@ def read_shelf(connection: Connection, user_id: int) -> Shelf:
         {folder.id: frozenset(with_subfolders(tree, folder.id)) for folder in tree},
         frozenset(tag for tag, _ in list_tags(connection, user_id)),
     )
+
+
+def needs_folders(request: Request) -> bool:
+    """Whether an app ends with an error at a subscription that is in no folder."""
+    return request.headers.get("user-agent", "").startswith("ReadYou")
+
+
+def loose_label(user: User) -> str:
+    """The folder that such apps are shown for what is in no folder."""
+    return str(translate("Uncategorized", "zh" if user.preferences.get("language") == "zh" else "en"))
+
+
+def is_loose_label(user: User, shelf: Shelf, label: str) -> bool:
+    """Whether such an app means no folder; a folder of this name comes first."""
+    return label == loose_label(user) and shelf.folder_named(label) is None
 
 
 def filter_of(shelf: Shelf, stream: Stream, parameters: Parameters) -> EntryFilter:

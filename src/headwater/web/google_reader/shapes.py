@@ -93,8 +93,11 @@ def item_json(entry: Entry, paths: Paths, feeds: Mapping[int, Subscription]) -> 
     return shown
 
 
-def subscription_json(feed: Subscription, paths: Paths) -> Json:
+def subscription_json(feed: Subscription, paths: Paths, loose: str | None = None) -> Json:
+    """A subscription; `loose` is the label of one that is in no folder (None: it has none)."""
     labels = [name.removeprefix(LABEL) for name in labels_of(feed.folder_id, paths)]
+    if not labels and loose is not None:
+        labels = [loose]
     return {
         "id": f"feed/{feed.id}",
         "title": feed.title,
