@@ -239,6 +239,50 @@ def list_(
         )
 
 
+@app.command(
+    "read-back", help=t("Read a feed's archives back to its beginning. Interrupted, it goes on from there.")
+)
+def read_back_(
+    context: typer.Context,
+    source_name: OneSource,
+    again: Annotated[
+        bool, typer.Option("--again", help=t("Begin once more at the newest document."))
+    ] = False,
+    json: Json = False,
+) -> None:
+    from headwater.cli.output import progress_bar
+    from headwater.collect.archive import Place, read_back
+    from headwater.collect.context import read_visit_context
+    from headwater.fetch.client import make_fetcher
+    from headwater.store.collecting.sources import find_source
+
+    session: Session = context.obj
+    with session.open_store() as store:
+        with store.reading() as connection:
+            source = find_source(connection, source_name)
+
+        async def work() -> Place:
+            with progress_bar(t("Reading back"), quiet=json) as advance:
+
+                def show(place: Place) -> None:
+                    note = t("{count} new {count:item|items}").format(count=place.items)
+                    advance(place.documents, place.documents + (place.url is not None), note)
+
+                async with make_fetcher(session.settings) as fetcher:
+                    visit_context = await read_visit_context(store, session.settings, fetcher)
+                    return await read_back(source.id, visit_context, again=again, progress=show)
+
+        place = run(work())
+    if json:
+        print_json({"source_id": source.id, "documents": place.documents, "items": place.items})
+        return
+    say(
+        t("read {documents} {documents:document|documents} back: {count} new {count:item|items}").format(
+            documents=place.documents, count=place.items
+        )
+    )
+
+
 @app.command(help=t("Unsubscribe from the newsletter that a source's newest letter came from."))
 def unsubscribe(context: typer.Context, source_name: OneSource) -> None:
     from headwater.fetch.client import make_fetcher

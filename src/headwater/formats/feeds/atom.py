@@ -135,6 +135,7 @@ def read_atom(scope: Scope, root: Element, format_name: str) -> Feed:
         link=links.alternate,
         self_link=links.self_link,
         next_link=links.next_link,
+        archive_link=links.archive_link,
         hub_links=links.hubs,
         entries=tuple(
             read_entry(scope, entry, authors) for entry in pick(children, "atom:entry", "atom:item", "item")

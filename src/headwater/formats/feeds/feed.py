@@ -77,7 +77,8 @@ class Feed:
     published: datetime | None = None
     updated: datetime | None = None
     self_link: str | None = None
-    next_link: str | None = None
+    next_link: str | None = None  # the page with older entries (RFC 5005)
+    archive_link: str | None = None  # the archive before this document (RFC 5005); read, never written
     hub_links: tuple[str, ...] = ()
     hints: Hints = NO_HINTS
     extras: Json | None = field(default=None, hash=False)  # by the keys of `vocabulary`

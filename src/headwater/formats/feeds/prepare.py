@@ -60,6 +60,7 @@ def prepare(feed: Feed, *, author_needed: bool = False) -> Feed:
         updated=updated,
         self_link=_address(base, _text(feed.self_link)),
         next_link=_address(base, _text(feed.next_link)),
+        archive_link=None,
         hub_links=_unique([_address(base, _text(hub)) for hub in feed.hub_links]),
         hints=_hints(feed.hints),
         extras=clean_extras(feed.extras, partial(_safe_address, base)),

@@ -26,6 +26,7 @@ class Links:
     alternate: str | None = None
     self_link: str | None = None
     next_link: str | None = None
+    archive_link: str | None = None
     replies: str | None = None
     replies_feed: str | None = None
     hubs: tuple[str, ...] = ()
@@ -79,6 +80,7 @@ def read_links(scope: Scope, elements: Iterable[Element]) -> Links:
         alternate=next(iter(pages or others), None),
         self_link=found.get("self"),
         next_link=found.get("next"),
+        archive_link=found.get("prev-archive"),
         replies=replies,
         replies_feed=replies_feed,
         hubs=unique(hubs),

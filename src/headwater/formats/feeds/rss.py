@@ -170,11 +170,12 @@ def _read_channel(scope: Scope, channel: Children, top: Children) -> Fields:
     fields = read_fields(_CHANNEL, scope, spread_media(scope, channel) if has_media else channel)
     fields["link"] = _plain_link(scope, channel)[0] or links.alternate
     fields["image"] = _channel_image(scope, channel, top)
-    fields["self_link"], fields["next_link"], fields["hub_links"] = (
-        links.self_link,
-        links.next_link,
-        links.hubs,
-    )
+    fields |= {
+        "self_link": links.self_link,
+        "next_link": links.next_link,
+        "archive_link": links.archive_link,
+        "hub_links": links.hubs,
+    }
     return fields
 
 

@@ -62,6 +62,7 @@ class Settlement:
     memory: bytes | None = None  # what its collector wants to be told at the next visit; None: as it was
     push: SubscriptionChange | None = None  # what it says of the source's subscription to a hub
     pushed: bool = False  # found by a hub and not by a visit: a visit that was asked for is still made
+    read_back: bool = False  # read from an archive on demand: likewise, and no runs start for what is old
 
     @property
     def lease(self) -> tuple[int, int]:
@@ -316,7 +317,7 @@ def settle_batch(connection: Connection, settlements: Sequence[Settlement]) -> s
         s if held[s.lease].url == s.before.url else _elsewhere(s) for s in settlements if s.lease in held
     ]
     write_items(connection, [(s.before.id, s.changes, s.visit.finished_at) for s in valid])
-    start_for_visits(connection, [_stored_items(s) for s in valid if s.changes])
+    start_for_visits(connection, [_stored_items(s) for s in valid if s.changes and not s.read_back])
     usual, unusual = [], []
     for settlement in valid:
         row, news = _usual_row(settlement, held[settlement.lease]), _unusual_row(settlement.after)
@@ -419,7 +420,8 @@ def _settled_before(connection: Connection, leases: Sequence[tuple[int, int]]) -
 def _usual_row(settlement: Settlement, held: _Held) -> tuple[Any, ...]:
     after = settlement.after
     requested_at = held.refresh_requested_at
-    if requested_at is not None and requested_at <= settlement.visit.started_at and not settlement.pushed:
+    is_visit = not (settlement.pushed or settlement.read_back)
+    if requested_at is not None and requested_at <= settlement.visit.started_at and is_visit:
         requested_at = None  # this visit was the answer to it
     due_at = place_in_line(
         enabled=held.enabled,
@@ -496,6 +498,8 @@ def _planned_by(settlement: Settlement, held: _Held) -> str:
     started_at, requested_at = settlement.visit.started_at, held.refresh_requested_at
     if settlement.pushed:
         return "pushed"
+    if settlement.read_back:
+        return "asked"
     if requested_at is not None and requested_at <= started_at:
         return "asked"
     if settlement.before.next_fetch_at is not None and (held.due_at is None or held.due_at > started_at):
