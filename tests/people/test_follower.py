@@ -11,7 +11,6 @@ from headwater.store.core.database import Store
 from headwater.store.core.tables import items, story_items, story_keys
 from headwater.store.people.entries import EntryFilter, Place, list_places, read_entries
 from headwater.store.people.folders import add_folder
-from headwater.store.people.once import show_once, with_copies
 from headwater.store.people.preferences import change_preferences
 from headwater.store.people.reading import mark_read, unread_counts
 from headwater.store.people.stories import (
@@ -23,6 +22,7 @@ from headwater.store.people.stories import (
     mark_read_together,
     write_keys,
 )
+from headwater.store.people.story_copies import show_once, with_copies
 from headwater.store.people.subscriptions import change_subscription, list_subscriptions
 from headwater.store.reading.retention import delete_idle_items
 from tests.clock import FakeClock

@@ -43,8 +43,8 @@ MATCHED = {
     ),
     *(f"formats.dates._{name}" for name in ("ISO_WEEK", "ISO_DIGITS", "EPOCH", "EAST_ASIAN", "KOREAN_ISO")),
     "formats.html._SCHEME",
-    "formats.letters.clean._COUNTING_NAMES",
-    "formats.letters.clean._TINY",
+    "formats.mail.clean._COUNTING_NAMES",
+    "formats.mail.clean._TINY",
     "formats.links._ABSOLUTE",
     "formats.pages.propose._CLASS",
     "formats.sitemaps.read._FIRST_TAG",
@@ -52,8 +52,8 @@ MATCHED = {
     "formats.xml.soup._INSIDE_WIDE",
     "formats.xml.soup._NAME",
     "formats.subtitles._TIMES",
-    "letters.receiver._PATH",
-    "services.letter._MAILBOX",
+    "newsletters.receiver._PATH",
+    "services.mail_message._MAILBOX",
 }
 # Expressions whose texts are cut before they are looked at, with the length of these.
 SHORT = {

@@ -253,7 +253,7 @@ def _describe(error: typer.TyperException) -> str:
 
     if not isinstance(error.__cause__, ValidationError):
         return error.format_message()
-    from headwater.collectors.mistakes import describe_mistake
+    from headwater.collectors.validation_errors import describe_mistake
 
     problem = describe_mistake(dict(error.__cause__.errors()[0])).render()
     parameter = getattr(error, "param", None)

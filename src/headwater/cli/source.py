@@ -286,8 +286,8 @@ def read_back_(
 @app.command(help=t("Unsubscribe from the newsletter that a source's newest letter came from."))
 def unsubscribe(context: typer.Context, source_name: OneSource) -> None:
     from headwater.fetch.client import make_fetcher
-    from headwater.letters.unsubscribing import newest_letter
-    from headwater.letters.unsubscribing import unsubscribe as ask_sender
+    from headwater.newsletters.unsubscribing import newest_letter
+    from headwater.newsletters.unsubscribing import unsubscribe as ask_sender
     from headwater.store.collecting.sources import find_source
 
     session: Session = context.obj

@@ -34,7 +34,7 @@ from headwater.collect.visit import failed_settlement, internal_failure, visit
 from headwater.config import Settings
 from headwater.errors import StoreError
 from headwater.fetch.client import make_fetcher
-from headwater.fetch.room import holding_answers
+from headwater.fetch.memory_budget import holding_responses
 from headwater.model import Source
 from headwater.schedule.price import STEER_EVERY_SECONDS
 from headwater.store.collecting.outages import TOLD_EVERY_SECONDS, clear_outage, mark_outage
@@ -439,7 +439,7 @@ class Engine:
                 # It has waited so long that the visit might outlast the lease.
                 await self._give_back(source)
             else:
-                with holding_answers():
+                with holding_responses():
                     await self._settler.put(await visit(source, self._context))
         except StoreError as error:
             # No fault of the source's: it is due again as it was.

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Self, Union, get_args, get_origin
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, ValidationInfo, field_validator
 
-from headwater.collectors.mistakes import describe_mistake
+from headwater.collectors.validation_errors import describe_mistake
 from headwater.errors import FailureKind, FetchError, InputError, Text, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import (

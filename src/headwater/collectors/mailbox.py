@@ -19,7 +19,7 @@ from pydantic import Field, field_validator
 from headwater.collectors.base import Collector, FetchRequest, FetchResult, SourceConfig
 from headwater.errors import FailureKind, FetchError, InputError, VisitError
 from headwater.fetch.imap import PORTS, Folder, Mailbox, MailboxAddress, open_mailbox
-from headwater.formats.letters.read import MOST_BYTES, Letter, read_letter, read_sender
+from headwater.formats.mail.read import MOST_BYTES, Letter, read_letter, read_sender
 from headwater.model import Item, Json, SourceMetadata
 from headwater.threads import read_aside
 

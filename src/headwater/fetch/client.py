@@ -25,12 +25,12 @@ from headwater.fetch.decode import ACCEPT_ENCODING
 from headwater.fetch.faults import network_error, redirect_error, status_error
 from headwater.fetch.guard import Guard, RefusedError, parse_address
 from headwater.fetch.hints import read_hints
+from headwater.fetch.memory_budget import holding_responses
 from headwater.fetch.message import HARMLESS_HEADERS, BasicAuth, Headers, Hop, Request, Response
 from headwater.fetch.politeness import Politeness, Slots, crowded
 from headwater.fetch.proxy import GuardedProxy
 from headwater.fetch.resolve import GuardedResolver, Resolve
 from headwater.fetch.robots import Robots
-from headwater.fetch.room import holding_answers
 from headwater.fetch.shared_limits import SharedLimits, find_keys
 from headwater.fetch.transfer import (
     Call,
@@ -234,7 +234,7 @@ class Fetcher:
         limit = request.max_bytes or self._max_bytes
         try:
             call = await self._make_call(request, exchange, proxy, limit)
-            with holding_answers():
+            with holding_responses():
                 transfer = await self._transport.send(call)
         except (TransferError, RefusedError) as error:
             raise network_error(error, self.guard, exchange.shown, exchange.host, limit) from None

@@ -20,7 +20,7 @@ import pycurl
 from headwater.fetch.body import Body
 from headwater.fetch.decode import TooLargeError, UndecodableError
 from headwater.fetch.guard import RefusedError
-from headwater.fetch.room import SMALL_BYTES
+from headwater.fetch.memory_budget import SMALL_BYTES
 from headwater.fetch.url import Proxy
 
 # Real servers send policies of tens of kilobytes in one header; floods are longer, in a head or after a body.

@@ -18,7 +18,7 @@ from zlib import crc32
 import pycurl
 
 from headwater.errors import SettingError
-from headwater.fetch.room import take_room
+from headwater.fetch.memory_budget import reserve_memory
 from headwater.fetch.transfer import Call, StaleError, Transfer
 from headwater.fetch.url import Proxy
 from headwater.fetch.usage import add_usage
@@ -89,7 +89,7 @@ class Transport:
     async def _continue(self, transfer: Transfer) -> None:
         """Take the rest of a large body once there is room for it."""
         transfer.future = self._loop.create_future()
-        await take_room(transfer.expected_bytes)
+        await reserve_memory(transfer.expected_bytes)
         if not transfer.future.done():  # its time may be over
             transfer.resume()
         await transfer.future

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headwater.collectors.base import is_secret, shown_config
-from headwater.collectors.mistakes import describe_mistake
+from headwater.collectors.validation_errors import describe_mistake
 from headwater.errors import InputError, NotFoundError, Text
 from headwater.pipeline.examples import PLACEHOLDERS
 from headwater.pipeline.registry import find_step, is_installed

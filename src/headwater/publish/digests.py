@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from sqlalchemy import Connection
 
 from headwater.collectors.base import shown_config
-from headwater.collectors.mistakes import describe_mistake
+from headwater.collectors.validation_errors import describe_mistake
 from headwater.errors import HeadwaterError, InputError, PassingStepError, StepError, Text
 from headwater.formats.html import sanitize_html, text_as_html
 from headwater.language import Language

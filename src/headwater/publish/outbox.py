@@ -19,7 +19,7 @@ from headwater.fetch.client import Fetcher
 from headwater.formats.html import escape_text, text_as_html
 from headwater.language import translate
 from headwater.pipeline.advance import retry_seconds
-from headwater.services.letter import header_line
+from headwater.services.mail_message import header_line
 from headwater.services.targets import KINDS, MailDefaults, Message, TargetConfig, send
 from headwater.services.text_templates import fill_all
 from headwater.store.core.database import Store

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from headwater.collectors.base import is_secret, shown_config
-from headwater.collectors.mistakes import describe_mistake
+from headwater.collectors.validation_errors import describe_mistake
 from headwater.errors import InputError, Text
 from headwater.model import StoredItem
 from headwater.pipeline.steps.base import StepContext

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from headwater.collectors.base import SECRET
 from headwater.config import Settings
 from headwater.errors import InputError, StepError
-from headwater.services.letter import Letter, compose, header_line, read_address
 from headwater.services.mail import MailServer, Security, send_mail
+from headwater.services.mail_message import Letter, compose, header_line, read_address
 from headwater.services.notify import children as notifiers
 from headwater.services.requests import ServiceContext, fetcher_of, post, require_extra, reveal, reveal_if_set
 from headwater.services.signature import HEADER, sign

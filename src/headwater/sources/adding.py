@@ -29,7 +29,7 @@ from headwater.collectors.secrets import fill_references, hide_secrets, refers
 from headwater.collectors.types import SourceType, collector_of, config_model_of, find_type
 from headwater.errors import FailureKind, HeadwaterError, InputError, ParseError, VisitError
 from headwater.fetch.client import Fetcher
-from headwater.fetch.room import holding_answers
+from headwater.fetch.memory_budget import holding_responses
 from headwater.formats.pages.rules import AddressRules
 from headwater.model import Source
 from headwater.sources.addresses import read_address, refuse_reference
@@ -97,7 +97,7 @@ async def add_and_visit(wanted: NewSource, context: VisitContext) -> Source:
 
     VisitError when it cannot be visited: then nothing is stored.
     """
-    with holding_answers():
+    with holding_responses():
         return await _add_and_visit(wanted, context)
 
 

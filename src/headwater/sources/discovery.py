@@ -21,8 +21,8 @@ from headwater.collectors.recognition import package_rules, understand
 from headwater.collectors.types import collector_of
 from headwater.errors import FailureKind, FetchError, HeadwaterError, ParseError, Text, VisitError
 from headwater.fetch.client import Fetcher
+from headwater.fetch.memory_budget import holding_responses
 from headwater.fetch.message import Request, Response
-from headwater.fetch.room import holding_answers
 from headwater.formats.expressions import Budget, compile_expression, evaluate
 from headwater.formats.feeds.feed import Feed
 from headwater.formats.pages.discover import Candidate, How, find_feeds, guess_feeds
@@ -79,7 +79,7 @@ async def discover(
 ) -> list[FoundFeed]:
     """What an address or a handle leads to, best first. VisitError when there is nothing, or not in time."""
     try:
-        with holding_answers():
+        with holding_responses():
             async with asyncio.timeout(seconds):
                 return await _discover(text, _Search(fetcher, rules or package_rules(), language))
     except TimeoutError:
@@ -208,7 +208,7 @@ def _with_choices(named: Sequence[Candidate], search: _Search) -> list[FoundFeed
 async def preview(url: str, fetcher: Fetcher, most_items: int, seconds: float = MOST_SECONDS) -> Feed:
     """The feed at `url` with its first items; VisitError when there is none in time."""
     try:
-        with holding_answers():
+        with holding_responses():
             async with asyncio.timeout(seconds):
                 feed = await read_feed(await fetcher.get(Request(url)))
                 return replace(feed, entries=feed.entries[:most_items])

@@ -6,8 +6,8 @@ from typing import Any
 from headwater.collectors.scraper import ACCEPT_PAGE
 from headwater.errors import FailureKind, ParseError, VisitError
 from headwater.fetch.client import Fetcher
+from headwater.fetch.memory_budget import holding_responses
 from headwater.fetch.message import Request, Response
-from headwater.fetch.room import holding_answers
 from headwater.formats.feeds.parse import parse
 from headwater.formats.pages.discover import find_feeds
 from headwater.formats.pages.propose import Proposal, propose
@@ -27,7 +27,7 @@ class PageReport:
 async def look_at_page(url: str, fetcher: Fetcher) -> PageReport:
     """Fetch the page once, if its site lets programs read it. VisitError when it has nothing to collect."""
     await fetcher.robots.check(url)
-    with holding_answers():
+    with holding_responses():
         response = await fetcher.get(Request(url, accept=ACCEPT_PAGE))
         report = await read_aside(len(response.body), _read, response)
     if not report.feeds and not report.proposals:

@@ -7,8 +7,8 @@ from typing import Final
 
 from headwater.collectors.scraper import ACCEPT_PAGE
 from headwater.fetch.client import Fetcher
+from headwater.fetch.memory_budget import holding_responses
 from headwater.fetch.message import Request
-from headwater.fetch.room import holding_answers
 from headwater.formats.pages.copy import copy_page
 from headwater.formats.pages.document import MAX_PAGE_BYTES
 from headwater.formats.pages.propose import Proposal, propose
@@ -66,7 +66,7 @@ class PageShelf:
             return kept
         async with open_fetcher() as fetcher:
             await fetcher.robots.check(url)
-            with holding_answers():
+            with holding_responses():
                 answer = await fetcher.get(Request(url, accept=ACCEPT_PAGE))
                 page = WatchedPage(
                     answer.url, answer.body[:MAX_PAGE_BYTES], answer.content_type, self._clock()

@@ -18,7 +18,6 @@ from headwater.web.api.problems import API_ROOT, answer_with_problems
 from headwater.web.api.router import router as api
 from headwater.web.context import Context
 from headwater.web.google_reader.routes import add_google_reader
-from headwater.web.guesses import WrongSecrets
 from headwater.web.health import health_routes
 from headwater.web.hosts import KnownHosts, TrustedProxies, known_hosts
 from headwater.web.limits import BodyLimit
@@ -28,6 +27,7 @@ from headwater.web.pages.routes import add_pages, show_problem
 from headwater.web.pictures import picture_routes
 from headwater.web.policy import CONTENT_POLICY
 from headwater.web.push import PushDoor
+from headwater.web.sign_in_limits import WrongSecrets
 
 HEADERS = {
     "Content-Security-Policy": CONTENT_POLICY,

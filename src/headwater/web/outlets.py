@@ -13,7 +13,7 @@ from headwater.store.reading.outlets import read_edition
 from headwater.views.outlets import EXTENSIONS
 from headwater.web.context import Context
 from headwater.web.etags import has_tag
-from headwater.web.printing import Printer
+from headwater.web.outlet_cache import OutletCache
 
 FORMAT_OF = {extension: format for format, extension in EXTENSIONS.items()}
 MAX_AGE_SECONDS = 60
@@ -22,7 +22,7 @@ MAX_AGE_SECONDS = 60
 def outlet_routes(context: Context) -> APIRouter:
     router = APIRouter(include_in_schema=False)
     store, public_url = context.store, context.settings.public_url
-    printer = Printer(store, context.settings.data_dir)
+    cache = OutletCache(store, context.settings.data_dir)
 
     @router.api_route("/outlets/{name}.{extension}", methods=["GET", "HEAD"])
     async def outlet(request: Request, name: str, extension: str, token: str = "") -> Response:
@@ -50,7 +50,7 @@ def outlet_routes(context: Context) -> APIRouter:
             return Response(status_code=304, headers=headers)
         site = (public_url or str(request.base_url)).rstrip("/")
         try:
-            body = await printer.print(edition, format, site)
+            body = await cache.document(edition, format, site)
         except StepError as error:  # the outlet's template does not work with one of its items
             return PlainTextResponse(error.render("en"), status_code=500)
         return Response(body, headers={**headers, "Content-Type": MEDIA_TYPES[format]})

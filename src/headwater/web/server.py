@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from headwater.config import Settings
 from headwater.errors import InputError, StoreError
 from headwater.fetch.client import make_fetcher
-from headwater.letters.receiver import Receiver
-from headwater.letters.waiting import MailWatcher
+from headwater.newsletters.idle import MailWatcher
+from headwater.newsletters.receiver import Receiver
 from headwater.store.core.clock import MEASURE_EVERY_SECONDS, DatabaseClock
 from headwater.store.core.database import Store
 from headwater.store.people.sessions import can_anyone_sign_in, end_sessions_of_other_passwords, make_link

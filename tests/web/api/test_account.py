@@ -18,8 +18,8 @@ from headwater.store.people.users import add_user, list_users
 from headwater.web.accounts import HASHES_AT_ONCE, Accounts
 from headwater.web.api.problems import Refusal
 from headwater.web.app import create_app
-from headwater.web.guesses import ACCOUNT_WINDOW_SECONDS, MOST_ACCOUNT_FAILURES, MOST_FAILURES
 from headwater.web.pages.visitor import SESSION_COOKIE
+from headwater.web.sign_in_limits import ACCOUNT_WINDOW_SECONDS, MOST_ACCOUNT_FAILURES, MOST_FAILURES
 from tests.clock import FakeClock
 from tests.web.api.conftest import ADDRESS, MakeCaller
 

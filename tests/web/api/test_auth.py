@@ -5,7 +5,7 @@ from starlette.testclient import TestClient
 
 from headwater.store.core.database import Store
 from headwater.store.people.keys import list_keys, revoke_key
-from headwater.web.guesses import FAILURE_WINDOW_SECONDS, MOST_FAILURES
+from headwater.web.sign_in_limits import FAILURE_WINDOW_SECONDS, MOST_FAILURES
 from tests.clock import FakeClock
 from tests.web.api.conftest import MakeCaller
 

@@ -18,7 +18,7 @@ from headwater.store.people.reading import unread_counts
 from headwater.store.people.subscriptions import list_subscriptions
 from headwater.web.app import create_app
 from headwater.web.pages.reading.arranging import feed_address
-from headwater.web.pages.reading.marking import excerpt_of, hits_of, mark_html, mark_text
+from headwater.web.pages.reading.highlighting import excerpt_of, hits_of, mark_html, mark_text
 from headwater.web.pictures import PictureAddresses, PictureStore, picture_type
 from headwater.web.qr import qr_matrix
 from tests.clock import NOON, FakeClock

@@ -19,8 +19,8 @@ from headwater.store.people.sessions import (
     make_link,
 )
 from headwater.web.app import create_app
-from headwater.web.guesses import MOST_FAILURES, MOST_PASSWORD_FAILURES
 from headwater.web.pages.visitor import SESSION_COOKIE, own_path
+from headwater.web.sign_in_limits import MOST_FAILURES, MOST_PASSWORD_FAILURES
 from tests.clock import NOON, FakeClock
 
 SITE = "https://news.example"

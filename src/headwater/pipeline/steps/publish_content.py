@@ -14,7 +14,7 @@ from headwater.errors import InputError
 from headwater.formats.html import escape_text, sanitize_html, text_as_html
 from headwater.pipeline.steps.base import Outgoing, Step, StepConfig, StepContext, StepResult
 from headwater.pipeline.steps.reading import Made, made_in_run, values_of
-from headwater.services.letter import header_line
+from headwater.services.mail_message import header_line
 from headwater.services.targets import Message, TargetFields, check_addresses, check_fields, send
 from headwater.services.text_templates import check_template, fill_all
 

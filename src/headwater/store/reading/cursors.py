@@ -15,8 +15,8 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, literal, se
 from headwater.errors import ConflictError, InputError, NotFoundError
 from headwater.model import StoredItem
 from headwater.store.core.tables import consumer_cursors, items, sources
-from headwater.store.reading.fitting import count_fitting
 from headwater.store.reading.listing import read_items
+from headwater.store.reading.page_sizes import count_fitting
 from headwater.store.reading.positions import last_settled_position
 from headwater.store.reading.results import traits_of
 from headwater.store.reading.search import first_outdated_position, first_unindexed_position

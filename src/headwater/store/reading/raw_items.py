@@ -7,8 +7,8 @@ from sqlalchemy import Connection, and_, func, select
 from headwater.model import StoredItem
 from headwater.store.core.paging import one_page
 from headwater.store.core.tables import items, sources
-from headwater.store.reading.fitting import count_fitting
 from headwater.store.reading.listing import read_items
+from headwater.store.reading.page_sizes import count_fitting
 
 DAY_SECONDS = 86_400.0
 

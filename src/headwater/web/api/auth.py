@@ -26,8 +26,8 @@ from headwater.store.people.sessions import Session
 from headwater.store.people.users import get_user, is_seeing_worth_noting, note_seen, only_user
 from headwater.web.api.problems import Refusal
 from headwater.web.context import Context, InContext
-from headwater.web.guesses import WrongSecrets
 from headwater.web.hosts import is_open_to
+from headwater.web.sign_in_limits import WrongSecrets
 
 if TYPE_CHECKING:
     from headwater.web.pages.visitor import Sessions

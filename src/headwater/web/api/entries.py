@@ -28,12 +28,12 @@ from headwater.store.people.marks import (
     set_read_later,
     set_starred,
 )
-from headwater.store.people.once import show_once, with_copies
 from headwater.store.people.preferences import known_preferences
 from headwater.store.people.reading import mark_all_read, mark_read
 from headwater.store.people.stories import mark_read_together
+from headwater.store.people.story_copies import show_once, with_copies
 from headwater.store.people.subscriptions import get_subscription, list_subscriptions
-from headwater.store.reading.fitting import count_fitting
+from headwater.store.reading.page_sizes import count_fitting
 from headwater.store.reading.search import index_new_items
 from headwater.views.reading import EntryView, TagView, WholeEntryView, entry_json, whole_entry_json
 from headwater.views.shape import Json

@@ -8,13 +8,13 @@ from pydantic import BaseModel, Field
 
 from headwater.collectors.types import find_type
 from headwater.fetch.client import make_fetcher
-from headwater.letters.unsubscribing import unsubscribe
 from headwater.model import ListedItem
+from headwater.newsletters.unsubscribing import unsubscribe
 from headwater.store.core.bulk import storable
 from headwater.store.core.database import Store
-from headwater.store.reading.fitting import count_fitting
 from headwater.store.reading.items import get_item, list_versions
 from headwater.store.reading.listing import best_items, newest_items, read_items, with_traits
+from headwater.store.reading.page_sizes import count_fitting
 from headwater.store.reading.results import result_history
 from headwater.store.reading.search import index_new_items
 from headwater.store.reading.selection import Selection

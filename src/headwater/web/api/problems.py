@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from headwater.collectors.mistakes import describe_mistake
+from headwater.collectors.validation_errors import describe_mistake
 from headwater.errors import (
     ChangedError,
     ConflictError,

@@ -30,7 +30,7 @@ from headwater.store.people.marks import add_tags, delete_tag, remove_tags, rena
 from headwater.store.people.reading import mark_all_read, mark_read, unread_counts
 from headwater.store.people.stories import mark_read_together
 from headwater.store.people.subscriptions import change_subscription, unsubscribe
-from headwater.store.reading.fitting import count_fitting
+from headwater.store.reading.page_sizes import count_fitting
 from headwater.threads import lane_for
 from headwater.web.api.subscriptions import OPML
 from headwater.web.context import Context, InContext

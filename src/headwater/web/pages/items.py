@@ -13,9 +13,9 @@ from headwater.errors import InputError, VisitError
 from headwater.fetch.client import make_fetcher
 from headwater.formats.compare import COMPARED_CHARACTERS, compare
 from headwater.formats.feeds.extras.clean import clean_extras
-from headwater.letters.unsubscribing import letter_of, unsubscribe
 from headwater.markup import visible_text
 from headwater.model import Json, ListedItem, StoredItem
+from headwater.newsletters.unsubscribing import letter_of, unsubscribe
 from headwater.publish.bodies import text_of_item
 from headwater.publish.media import MediaAddresses, use_own_media
 from headwater.store.pipelines.starting import RunQuery, list_runs

@@ -13,13 +13,13 @@ from headwater.model import StoredItem, StoredResult
 from headwater.publish.bodies import html_of, text_of_item, title_of
 from headwater.publish.media import MediaAddresses
 from headwater.store.people.entries import Entry, get_entry
-from headwater.store.people.once import with_copies
+from headwater.store.people.story_copies import with_copies
 from headwater.store.reading.items import get_item
 from headwater.store.reading.media import make_media_secret, media_secret
 from headwater.threads import showing
 from headwater.web.pages.frame import Page
 from headwater.web.pages.items import SHOWN_PARTS, guess_language, said_by
-from headwater.web.pages.reading.marking import Hits, hits_of, mark_html, minutes_to_read
+from headwater.web.pages.reading.highlighting import Hits, hits_of, mark_html, minutes_to_read
 from headwater.web.pictures import PictureAddresses
 
 FROM_FEED = "feed"

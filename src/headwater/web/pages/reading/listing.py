@@ -12,13 +12,13 @@ from headwater.formats.links import join
 from headwater.markup import read_pieces, unescape_text, visible_text
 from headwater.store.people.entries import Entry, Place, list_places, read_entries
 from headwater.store.people.folders import list_folders, with_subfolders
-from headwater.store.people.once import show_once, with_copies
+from headwater.store.people.story_copies import show_once, with_copies
 from headwater.store.people.subscriptions import get_subscription, list_subscriptions
 from headwater.web.dates import tell_date, tell_weekday
 from headwater.web.pages.frame import Page
 from headwater.web.pages.items import guess_language
-from headwater.web.pages.reading.marking import Hits, excerpt_of, mark_text
-from headwater.web.pages.reading.wanted import Wanted
+from headwater.web.pages.reading.filters import Wanted
+from headwater.web.pages.reading.highlighting import Hits, excerpt_of, mark_text
 from headwater.web.pictures import IMAGE_SOURCE, PictureAddresses
 
 ON_A_PAGE = 50

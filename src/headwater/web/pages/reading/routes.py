@@ -31,6 +31,8 @@ from headwater.web.pages.display import COOKIE_START
 from headwater.web.pages.frame import Action, InUserAction, InUserPage, Page
 from headwater.web.pages.items import INDEXED_AT_ONCE
 from headwater.web.pages.reading.article import picture_addresses, read_article
+from headwater.web.pages.reading.filters import Wanted, read_wanted, wanted_of
+from headwater.web.pages.reading.highlighting import hits_of
 from headwater.web.pages.reading.listing import (
     MOST_UNDONE,
     ON_A_PAGE,
@@ -42,9 +44,7 @@ from headwater.web.pages.reading.listing import (
     sources_of,
     unread_ids,
 )
-from headwater.web.pages.reading.marking import hits_of
 from headwater.web.pages.reading.tree import Tree, read_counts, read_tree
-from headwater.web.pages.reading.wanted import Wanted, read_wanted, wanted_of
 from headwater.web.pages.visitor import own_path
 
 router = APIRouter(prefix="/read")

@@ -15,8 +15,8 @@ from typing import Any, Final
 from headwater.formats.charset import codec_for, decode
 from headwater.formats.dates import parse_date
 from headwater.formats.html import collapse, escape_text, text_as_html
-from headwater.formats.letters.actions import find_actions
-from headwater.formats.letters.clean import clean_letter
+from headwater.formats.mail.actions import find_actions
+from headwater.formats.mail.clean import clean_letter
 from headwater.markup import LONGEST_LINE, LONGEST_TEXT, paragraphs_of
 from headwater.model import Item
 

@@ -1,4 +1,4 @@
-"""Wrong keys and passwords, counted in bounded memory, so that guessing is slow.
+"""Limits on wrong keys and passwords, counted in bounded memory, so that guessing is slow.
 
 They count against the address they come from. Because one guesser may have many addresses, wrong passwords also count
 over all addresses together: those of an account against the account, those of the settings' password in sum. Keys are
@@ -18,7 +18,7 @@ ACCOUNT_WINDOW_SECONDS = 300.0
 MOST_ADDRESSES = 10_000
 
 
-class Guesses:
+class FailureCounter:
     """Counts failures by name: `most` within `window_seconds`, then a name has to wait."""
 
     def __init__(self, clock: Callable[[], float], most: int, window_seconds: float) -> None:
@@ -47,9 +47,9 @@ class WrongSecrets:
     """Wrong keys, links and passwords, by address; and wrong passwords by account, wherever they come from."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._by_address = Guesses(clock, MOST_FAILURES, FAILURE_WINDOW_SECONDS)
-        self._of_password = Guesses(clock, MOST_PASSWORD_FAILURES, PASSWORD_WINDOW_SECONDS)
-        self._by_account = Guesses(clock, MOST_ACCOUNT_FAILURES, ACCOUNT_WINDOW_SECONDS)
+        self._by_address = FailureCounter(clock, MOST_FAILURES, FAILURE_WINDOW_SECONDS)
+        self._of_password = FailureCounter(clock, MOST_PASSWORD_FAILURES, PASSWORD_WINDOW_SECONDS)
+        self._by_account = FailureCounter(clock, MOST_ACCOUNT_FAILURES, ACCOUNT_WINDOW_SECONDS)
 
     def add(self, address: str, *, is_password: bool = False, account: str | None = None) -> None:
         self._by_address.add(neighbourhood(address))

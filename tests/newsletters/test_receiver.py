@@ -13,8 +13,8 @@ import pytest
 
 from headwater.config import load_settings
 from headwater.errors import SettingError
-from headwater.letters.receiver import MOST_CONNECTIONS, Receiver, read_listening
 from headwater.model import Source, StoredItem
+from headwater.newsletters.receiver import MOST_CONNECTIONS, Receiver, read_listening
 from headwater.sources.adding import add_unvisited, read_new_source
 from headwater.store.collecting.sources import get_source, remove_source, set_schedule_enabled
 from headwater.store.core.database import Store

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from headwater.errors import FailureKind, FetchError
-from headwater.fetch import Fetcher, Request, room
+from headwater.fetch import Fetcher, Request, memory_budget
 from tests.fetch import door
 from tests.origin import Encoding, Origin, compress
 
@@ -15,8 +15,8 @@ LARGE = Random(1).randbytes(800_000)  # more than is small, less than the cap of
 
 
 @pytest.fixture(autouse=True)
-def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "_room", room.Room(1_000_000))
+def _small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_budget, "_budget", memory_budget.MemoryBudget(1_000_000))
 
 
 @pytest.mark.parametrize("encoding", [None, "gzip"])
@@ -26,7 +26,7 @@ async def test_large_response_waits_until_another_is_let_go(
     headers = {"Content-Encoding": encoding} if encoding else {}
     url = origin.route("/large", body=compress(LARGE, encoding) if encoding else LARGE, headers=headers)
     small = origin.route("/small", body=b"small")
-    with room.holding_answers():
+    with memory_budget.holding_responses():
         assert (await fetcher.get(Request(url))).body == LARGE
         second = asyncio.create_task(fetcher.get(Request(url)), context=Context())
         await asyncio.sleep(0.3)
@@ -38,7 +38,7 @@ async def test_large_response_waits_until_another_is_let_go(
 async def test_large_response_that_waits_too_long_fails_by_its_time(origin: Origin) -> None:
     url = origin.route("/large", body=LARGE)
     async with door(total_seconds=0.3) as fetcher:
-        with room.holding_answers():
+        with memory_budget.holding_responses():
             await fetcher.get(Request(url))
             second = asyncio.create_task(fetcher.get(Request(url)), context=Context())
             await asyncio.sleep(0.6)
@@ -51,7 +51,7 @@ async def test_large_response_that_is_given_up_while_it_waits_gives_nothing_back
     origin: Origin, fetcher: Fetcher
 ) -> None:
     url = origin.route("/large", body=LARGE)
-    with room.holding_answers():
+    with memory_budget.holding_responses():
         await fetcher.get(Request(url))
         second = asyncio.create_task(fetcher.get(Request(url)), context=Context())
         await asyncio.sleep(0.2)

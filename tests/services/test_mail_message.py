@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headwater.errors import InputError
 from headwater.formats.html import text_as_html
-from headwater.services.letter import Letter, compose, header_line, read_address
+from headwater.services.mail_message import Letter, compose, header_line, read_address
 
 FORGERY = "=?utf-8?q?Hi=0D=0AFrom:_evil@example.org=0D=0ABcc:_thief@example.org=0D=0A=0D=0AForged?="
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.formats.html import sanitize_html
-from headwater.formats.letters.read import MOST_BYTES, decode_words, read_letter, read_sender
+from headwater.formats.mail.read import MOST_BYTES, decode_words, read_letter, read_sender
 from tests.dovecot import letter
 
 

@@ -1,7 +1,7 @@
-"""Room for large answers: all that are held at once, by all callers, fit into so much memory.
+"""A memory budget for large responses: all that are held at once, by all callers, fit into it.
 
-An answer that turns out to be large takes room for all that it may become, and waits while there is none. The room is
-given back when what asked for it has ended: a visit holds its answer until it is read and handed on.
+A response that turns out to be large reserves memory for its largest possible size, and waits while the budget is used
+up. The memory is released when the caller has ended: a visit holds its response until it is parsed and handed on.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-SMALL_BYTES: Final = 200_000  # an answer up to this size needs no room
-ROOM_BYTES: Final = 8_000_000  # reading takes many times as much
+SMALL_BYTES: Final = 200_000  # a response up to this size reserves nothing
+BUDGET_BYTES: Final = 8_000_000  # reading takes many times as much
 
 
-class Room:
+class MemoryBudget:
     """So many bytes, given out first come, first served. Safe to use from several event loops."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -27,7 +27,7 @@ class Room:
         self._lock = Lock()
 
     async def take(self, count: int) -> None:
-        """Wait for room. A caller that wants more than there is gets it when no other has any."""
+        """Wait for `count` bytes. A caller that wants more than the whole budget gets it when no other holds any."""
         with self._lock:
             if not self._waiting and self._fits(count):
                 self._used += count
@@ -62,7 +62,7 @@ def _tell(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-_room: Final = Room(ROOM_BYTES)
+_budget: Final = MemoryBudget(BUDGET_BYTES)
 
 
 @dataclass(slots=True)
@@ -74,8 +74,8 @@ _current: ContextVar[_Holder | None] = ContextVar("holder", default=None)
 
 
 @contextmanager
-def holding_answers() -> Iterator[None]:
-    """Within this, room that is taken for an answer is held until the end; the outermost counts."""
+def holding_responses() -> Iterator[None]:
+    """Within this, memory reserved for a response is held until the end; the outermost counts."""
     if _current.get() is not None:
         yield
         return
@@ -86,18 +86,18 @@ def holding_answers() -> Iterator[None]:
     finally:
         _current.reset(token)
         if holder.held:
-            _room.give(holder.held)
+            _budget.give(holder.held)
 
 
-async def take_room(count: int) -> None:
-    """Take room for an answer of so many bytes, within `holding_answers`; what is held already counts for it."""
+async def reserve_memory(count: int) -> None:
+    """Reserve `count` bytes for a response, within `holding_responses`; what is held already counts for it."""
     holder = _current.get()
     if holder is None:
-        raise RuntimeError("room is taken within holding_answers only")
+        raise RuntimeError("memory is reserved within holding_responses only")
     if count > holder.held:
         # Given back first: two that each hold some and wait for more would wait for ever.
         if held := holder.held:
             holder.held = 0
-            _room.give(held)
-        await _room.take(count)
+            _budget.give(held)
+        await _budget.take(count)
         holder.held = count

@@ -1,4 +1,4 @@
-"""Letting mail servers tell of new letters (IMAP IDLE): the source is visited at once, besides its usual visits."""
+"""Waits for new messages by IMAP IDLE: the source is visited at once, besides its usual visits."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Outlets as documents, made once for everyone who asks: each edition in each format, off the event loop.
+"""A cache of outlet documents: each edition in each format is made once, off the event loop.
 
 How long it takes to clean what publishers wrote is up to them. Large outlets wait for each other and for nothing else,
 callers that ask for the same document at the same time get the same one, and the last few are kept.
@@ -25,8 +25,8 @@ MOST_KEPT_BYTES: Final = 24_000_000
 Key = tuple[str, str]  # the edition's tag, the format
 
 
-class Printer:
-    """Makes the documents of outlets, and keeps those made last."""
+class OutletCache:
+    """Makes the documents of outlets, and keeps the most recent."""
 
     def __init__(self, store: Store, data_dir: Path) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class Printer:
         self._kept: OrderedDict[Key, bytes] = OrderedDict()
         self._under_way: dict[Key, asyncio.Task[bytes]] = {}
 
-    async def print(self, edition: Edition, format: str, site: str) -> bytes:
+    async def document(self, edition: Edition, format: str, site: str) -> bytes:
         """The document of an edition, for a reader who finds Headwater at `site`. StepError: its template fails."""
         key = (edition.tag, format)
         body = self._kept.get(key)

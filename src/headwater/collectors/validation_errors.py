@@ -1,4 +1,4 @@
-"""What is wrong with a value that a person wrote, in plain words instead of a library's. Pure."""
+"""Validation errors in plain words instead of pydantic's. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Showing a story once: of its copies in a list, the first; and where else it is told."""
+"""Shows the first copy of a story in a list, and the other feeds that tell it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -12,7 +12,7 @@ from headwater.store.collecting.sources import add_source
 from headwater.store.core.database import Store
 from headwater.store.people.keys import add_key
 from headwater.store.people.subscriptions import OWNER, subscribe
-from headwater.store.reading import fitting
+from headwater.store.reading import page_sizes
 from headwater.store.reading.cursors import create_cursor
 from headwater.store.reading.items import ItemChange, write_items
 from tests.clock import FakeClock
@@ -27,7 +27,7 @@ COUNT, TEXT = 30, 100_000
 def reader(
     app: FastAPI, store: Store, settings: Settings, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[TestClient]:
-    monkeypatch.setattr(fitting, "PAGE_BYTES", 8 * TEXT + 10_000)
+    monkeypatch.setattr(page_sizes, "PAGE_BYTES", 8 * TEXT + 10_000)
     now = clock()
     with store.writing() as connection:
         source = add_source(connection, name="one", type="rss.feed", url="http://one.example/", now=now)

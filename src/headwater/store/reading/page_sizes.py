@@ -1,4 +1,4 @@
-"""How many items fit on a page with their texts, which publishers make as long as they are let."""
+"""How many items fit on a page with their texts, so that long texts make short pages."""
 
 from collections import Counter
 from collections.abc import Sequence

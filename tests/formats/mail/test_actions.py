@@ -2,8 +2,8 @@
 
 import pytest
 
-from headwater.formats.letters.actions import find_links
-from headwater.formats.letters.read import read_letter
+from headwater.formats.mail.actions import find_links
+from headwater.formats.mail.read import read_letter
 from headwater.model import Item
 from tests.dovecot import letter
 

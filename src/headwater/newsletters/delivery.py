@@ -1,4 +1,4 @@
-"""Taking a letter in: its source by the address it was sent to, and the letter as an item of it."""
+"""Delivers a received message: finds its source by the recipient address and stores the message as an item."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from headwater.collect.planning import Planner
 from headwater.collectors.base import FetchResult, read_config
 from headwater.collectors.inbox import InboxConfig
 from headwater.collectors.mailbox import is_from
-from headwater.formats.letters.read import MOST_BYTES, read_letter
+from headwater.formats.mail.read import MOST_BYTES, read_letter
 from headwater.model import SourceMetadata, url_key
 from headwater.store.collecting.addresses import find_living, source_keys
 from headwater.store.core.database import Store

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from headwater.collect.context import read_planner
 from headwater.config import Settings
 from headwater.errors import HeadwaterError, SettingError
-from headwater.letters.taking import BusyError, Inbox, NotWantedError, find_inbox, take_letter
+from headwater.newsletters.delivery import BusyError, Inbox, NotWantedError, find_inbox, take_letter
 from headwater.store.core.database import Store
 from headwater.threads import read_aside
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwater.web.guesses import (
+from headwater.web.sign_in_limits import (
     FAILURE_WINDOW_SECONDS,
     MOST_FAILURES,
     MOST_PASSWORD_FAILURES,
@@ -16,7 +16,7 @@ from tests.clock import FakeClock
 def test_guesses_are_counted_by_address_in_bounded_memory(
     clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.web.guesses.MOST_ADDRESSES", 3)
+    monkeypatch.setattr("headwater.web.sign_in_limits.MOST_ADDRESSES", 3)
     wrong = WrongSecrets(clock)
     for _ in range(MOST_FAILURES):
         wrong.add("192.0.2.1")

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from headwater.formats.letters.clean import clean_letter, direct_address, is_pixel
+from headwater.formats.mail.clean import clean_letter, direct_address, is_pixel
 
 TARGET = "https://garden.example/post?id=7"
 CODED = base64.urlsafe_b64encode(TARGET.encode()).decode().rstrip("=")

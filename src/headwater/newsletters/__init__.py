@@ -1,0 +1,1 @@
+"""Newsletters: a mail server that receives them, and mailboxes that announce new messages (IMAP IDLE)."""
