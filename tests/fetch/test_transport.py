@@ -286,6 +286,18 @@ def test_a_flood_that_is_no_body_ends_soon(setting: Setting, start: bytes, more:
     setting.run(main)
 
 
+def test_a_slow_response_after_a_large_one_is_no_flood(setting: Setting) -> None:
+    large = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 1_000_000
+
+    async def main() -> None:
+        async with setting.peer([large], [3.2, OK]) as peer, setting.door(total_seconds=60) as fetcher:
+            await fetcher.get(Request(peer.url()))
+            assert (await fetcher.get(Request(peer.url()))).body == b"ok"
+            assert peer.connections == 1
+
+    setting.run(main)
+
+
 def test_a_body_in_tiny_pieces_takes_no_more_room_than_in_one(
     run: Callable[..., None], tmp_path: Path
 ) -> None:

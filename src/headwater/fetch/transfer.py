@@ -165,6 +165,7 @@ class Transfer:
 
     __slots__ = (
         "_begun_at",
+        "_beside",
         "_body",
         "_call",
         "_curl",
@@ -218,6 +219,7 @@ class Transfer:
         self.headers: list[tuple[bytes, bytes]] = []
         self.received = self._head_bytes = self._measured_bytes = self._sent = 0
         self._head_done = self._is_wanted = self._has_room = self.is_paused = False
+        self._beside: int | None = None
         self._failure: Exception | None = None
         self._begun_at = self._heard_at = self._measured_at = time.monotonic()
         self._body = Body(call.limit)
@@ -444,7 +446,14 @@ class Transfer:
         """Whether much comes that is neither header nor body, such as an extension of a chunk without an end."""
         number = self._curl.getinfo(pycurl.ACTIVESOCKET)
         came = _bytes_received(number) if number >= 0 else None
-        return came is not None and came > self.received + MOST_HEAD_BYTES + _TLS_BYTES
+        if came is None:
+            return False
+        beside, before = came - self.received, self._beside
+        if before is None or beside < before:
+            # A kept connection has brought other responses before: only what comes from now on counts.
+            self._beside = beside
+            return False
+        return beside > before + MOST_HEAD_BYTES + _TLS_BYTES
 
     def _is_connected(self, now: float) -> bool:
         """Whether the request has gone out for as long as may pass without a response."""
