@@ -19,6 +19,7 @@ from benchmarks.verdict import TELL_TO, Line
 
 _NO_BENCHMARKS = ("__main__", "verdict")
 QUICK: dict[str, tuple[str, ...]] = {
+    "browser": ("--scale", "0.001", "--rounds", "1", "--articles", "20"),
     "engine": (
         *("--sources", "100", "--reader-sources", "10", "--rounds", "1", "--few", "1000", "--many", "20000"),
         *("--claims", "1", "--fleet", "2000", "--fleet-visits", "300", "--crowd", "500"),

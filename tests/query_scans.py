@@ -47,6 +47,7 @@ ALLOWED = {
     "store/reports/attention.py:_read": "the few that need a person, by the index of unusual sources",
     "store/reports/overview.py:_last_visits": "the newest five of an index, joined with their sources",
     "store/people/subscriptions.py:list_subscriptions": "one person's, by number; PostgreSQL reads a tiny table whole",
+    "store/people/subscriptions.py:find_subscriptions": "a page of one person's, by title; likewise",
     "store/people/entries.py:_read": "a page by time; of a tiny table, PostgreSQL walks the items by time",
     # Reading room.
     "store/reading/listing.py:read": "items in the order of time until a page is full; WALKED_ITEMS bounds it first",

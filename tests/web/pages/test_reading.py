@@ -256,6 +256,38 @@ def test_feeds_are_arranged_by_forms(visitor: Visitor, store: Store) -> None:
 
 
 @pytest.mark.usefixtures("items")
+def test_of_many_feeds_the_tree_shows_those_of_the_folder_that_is_read(
+    visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.web.pages.reading.tree.MOST_FEEDS", 1)
+    page = visitor.see("/read")
+    assert 'data-count="feed-2"' in page and 'data-count="feed-1"' not in page
+    assert 'href="/read/feeds?folder=1"' in page and "1 more feed" in page
+    counts = json.loads(visitor.see("/read/counts"))
+    assert counts["feeds"] == {"2": 1} and counts["folders"] == {"1": 2} and counts["unread"] == 3
+    for path in ("/read?folder=1", "/read?feed=1"):
+        page = visitor.see(path)
+        assert 'data-count="feed-1"' in page and "more feed" not in page
+    assert json.loads(visitor.see("/read/counts?folder=1"))["feeds"] == {"1": 2, "2": 1}
+
+
+@pytest.mark.usefixtures("items")
+def test_feeds_are_arranged_a_page_at_a_time(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.web.pages.reading.arranging.ON_A_PAGE", 1)
+
+    def shown(path: str) -> list[str]:
+        return re.findall(r'data-drag="(\d+)"', visitor.see(path))
+
+    assert sorted([*shown("/read/feeds"), *shown("/read/feeds?page=2")]) == ["1", "2"]
+    assert 'rel="next"' in visitor.see("/read/feeds") and 'rel="prev"' in visitor.see("/read/feeds?page=2")
+    assert shown("/read/feeds?folder=1") == ["1"] and shown("/read/feeds?search=OTHER") == ["2"]
+    assert "No feeds match." in visitor.see("/read/feeds?search=nothing_like%25this")
+    back = "/read/feeds?page=2"
+    answer = visitor.send("/read/feeds/1", page=back, back=back, title="Mine", folder="1")
+    assert answer.url.path == "/read/feeds" and answer.url.query == b"page=2"
+
+
+@pytest.mark.usefixtures("items")
 def test_bookmarks_are_kept_edited_found_and_deleted(visitor: Visitor) -> None:
     visitor.send("/bookmarks", page="/bookmarks", item="1", back="/bookmarks")
     visitor.send("/bookmarks", page="/bookmarks", url="https://b.example/page", tags="later")

@@ -54,6 +54,27 @@ def unread_counts(connection: Connection, user_id: int) -> list[Unread]:
     return sorted(found, key=lambda each: each.subscription_id)
 
 
+@dataclass(frozen=True, slots=True)
+class FolderCount:
+    """How many subscriptions are in a folder, and how much of those that are not muted is unread."""
+
+    feeds: int
+    unread: int
+
+
+def count_by_folder(connection: Connection, user_id: int) -> dict[int | None, FolderCount]:
+    """The counts of a person's folders; None: of what is in none."""
+    rows = connection.exec_driver_sql(
+        "SELECT s.folder_id, count(*), sum(CASE WHEN NOT s.is_muted AND c.stored > s.settled"
+        " THEN c.stored - s.settled ELSE 0 END)"
+        " FROM subscriptions s LEFT JOIN source_counts c ON c.source_id = s.source_id"
+        f" WHERE s.user_id = {_mark(connection)}"
+        " AND (SELECT NOT is_deleted FROM sources WHERE sources.id = s.source_id) GROUP BY s.folder_id",
+        (user_id,),
+    )
+    return {row[0]: FolderCount(row[1], int(row[2])) for row in rows}
+
+
 def mark_read(connection: Connection, user_id: int, item_ids: Iterable[int], is_read: bool) -> set[int]:
     """Mark items as read or unread. Returns those of them that are items of the person's subscriptions."""
     found = lock_items(connection, item_ids)

@@ -1,10 +1,10 @@
 """Subscriptions: which sources a person reads, under which title and in which folder."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy import Connection, Row, Select, func, or_, select
 
 from headwater.errors import InputError, NotFoundError
 from headwater.model import FOLDER_SEPARATOR
@@ -83,6 +83,51 @@ def list_subscriptions(connection: Connection, user_id: int) -> list[Subscriptio
         _subscription(row) for row in connection.execute(_select().where(subscriptions.c.user_id == user_id))
     ]
     return sorted(found, key=lambda each: (each.position, each.title.casefold(), each.id))
+
+
+def find_subscriptions(
+    connection: Connection,
+    user_id: int,
+    *,
+    search: str = "",
+    folder_ids: Sequence[int | None] | None = None,
+    limit: int,
+    offset: int = 0,
+) -> list[Subscription]:
+    """Up to `limit` of a person's subscriptions by title: those whose title has `search`, in one of these folders."""
+    own = subscriptions.c
+    title = func.lower(func.coalesce(own.title, sources.c.name))
+    query = _select().where(own.user_id == user_id)
+    if search:
+        query = query.where(title.contains(search.lower(), autoescape=True))
+    if folder_ids is not None:
+        named = [each for each in folder_ids if each is not None]
+        inside = own.folder_id.in_(named)
+        query = query.where(or_(inside, own.folder_id.is_(None)) if None in folder_ids else inside)
+    page = query.order_by(own.position, title, own.id).limit(limit).offset(offset)
+    return [_subscription(row) for row in connection.execute(page)]
+
+
+def heard_sources(
+    connection: Connection, user_id: int, folder_ids: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """The sources that a person reads together: of all subscriptions or those in these folders, without muted ones."""
+    own = subscriptions.c
+    is_there = select(~sources.c.is_deleted).where(sources.c.id == own.source_id).scalar_subquery()
+    query = select(own.source_id).where(own.user_id == user_id, ~own.is_muted, is_there)
+    if folder_ids is not None:
+        query = query.where(own.folder_id.in_(folder_ids))
+    return tuple(connection.execute(query).scalars())
+
+
+def icon_addresses(connection: Connection, subscription_ids: Iterable[int]) -> dict[int, str | None]:
+    """Where the icons of these subscriptions are."""
+    query = (
+        select(subscriptions.c.id, sources.c.icon_url)
+        .join(sources, sources.c.id == subscriptions.c.source_id)
+        .where(subscriptions.c.id.in_(list(subscription_ids)))
+    )
+    return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def get_subscription(connection: Connection, user_id: int, subscription_id: int) -> Subscription:

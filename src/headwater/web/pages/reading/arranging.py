@@ -17,17 +17,23 @@ from headwater.store.people.folders import (
     list_folders,
     move_folder,
     remove_folder,
+    with_subfolders,
 )
+from headwater.store.people.reading import count_by_folder
 from headwater.store.people.subscriptions import (
     change_subscription,
-    list_subscriptions,
+    find_subscriptions,
     unsubscribe,
 )
 from headwater.web.pages.frame import Action, InUserAction, InUserPage, Page
+from headwater.web.pages.visitor import own_path
 
 router = APIRouter()
 
 LONGEST_ADDRESS = 2_000
+LONGEST_SEARCH = 200
+ON_A_PAGE = 50  # feeds, each with a choice of all folders
+MOST_PAGES = 10_000
 FEED_SCHEMES = ("web+feed", "feed")  # of links that are meant for a reader
 
 
@@ -37,16 +43,32 @@ async def arrange(page: InUserPage) -> HTMLResponse:
 
 
 async def _show(page: Page, problem: str | None = None) -> HTMLResponse:
-    store, user_id = page.context.store, page.user.id
+    """Folders and a page of feeds: those that the address asks for."""
+    store, user_id, asked = page.context.store, page.user.id, page.request.query_params
     tree = await store.read(list_folders, user_id)
-    feeds = await store.read(list_subscriptions, user_id)
+    counted = await store.read(count_by_folder, user_id)
+    number = min(_number(asked.get("page", "")) or 1, MOST_PAGES)
+    folder_id, search = _number(asked.get("folder", "")), asked.get("search", "")[:LONGEST_SEARCH].strip()
+    found = await store.read(
+        find_subscriptions,
+        user_id,
+        search=search,
+        folder_ids=None if folder_id is None else with_subfolders(tree, folder_id),
+        limit=ON_A_PAGE + 1,
+        offset=(number - 1) * ON_A_PAGE,
+    )
     return await page.show(
         "read_feeds.html",
         status=200 if problem is None else 422,
         problem=problem,
         folders=tree,
         paths=folder_paths(tree),
-        feeds=sorted(feeds, key=lambda feed: feed.title.casefold()),
+        feeds=found[:ON_A_PAGE],
+        feed_count=sum(each.feeds for each in counted.values()),
+        number_of_page=number,
+        has_more=len(found) > ON_A_PAGE,
+        folder_id=folder_id,
+        search=search,
     )
 
 
@@ -60,20 +82,20 @@ async def change_feed(action: InUserAction, subscription_id: int) -> Response:
         "is_muted": action.text("muted") == "yes",
     }
     return await _do(
-        page, change_subscription, user_id=page.user.id, subscription_id=subscription_id, **values
+        action, change_subscription, user_id=page.user.id, subscription_id=subscription_id, **values
     )
 
 
 @router.post("/read/feeds/{subscription_id}/remove")
 async def remove_feed(action: InUserAction, subscription_id: int) -> Response:
     page = _editing(action)
-    return await _do(page, unsubscribe, page.user.id, subscription_id)
+    return await _do(action, unsubscribe, page.user.id, subscription_id)
 
 
 @router.post("/read/folders")
 async def make_folder(action: InUserAction) -> Response:
     page = _editing(action)
-    return await _do(page, add_folder, page.user.id, action.text("name"), _number(action.text("parent")))
+    return await _do(action, add_folder, page.user.id, action.text("name"), _number(action.text("parent")))
 
 
 @router.post("/read/folders/{folder_id}")
@@ -85,22 +107,23 @@ async def edit_folder(action: InUserAction, folder_id: int) -> Response:
         change_folder(connection, page.user.id, folder_id, name=action.text("name"))
         move_folder(connection, page.user.id, folder_id, _number(action.text("parent")))
 
-    return await _do(page, change)
+    return await _do(action, change)
 
 
 @router.post("/read/folders/{folder_id}/remove")
 async def delete_folder(action: InUserAction, folder_id: int) -> Response:
     page = _editing(action)
-    return await _do(page, remove_folder, page.user.id, folder_id)
+    return await _do(action, remove_folder, page.user.id, folder_id)
 
 
-async def _do(page: Page, work: Any, *args: Any, **values: Any) -> Response:
-    """Do it and show the page again, or say what is wrong."""
+async def _do(action: InUserAction, work: Any, *args: Any, **values: Any) -> Response:
+    """Do it and show the same part of the page again, or say what is wrong."""
+    page = action.page
     try:
         await page.context.store.write(work, *args, **values)
     except InputError as error:
         return await _show(page, error.render(page.language))
-    return RedirectResponse("/read/feeds", status_code=303)
+    return RedirectResponse(own_path(action.text("back"), "/read/feeds"), status_code=303)
 
 
 @router.get("/read/add")

@@ -13,7 +13,7 @@ from headwater.markup import read_pieces, unescape_text, visible_text
 from headwater.store.people.entries import Entry, Place, list_places, read_entries
 from headwater.store.people.folders import list_folders, with_subfolders
 from headwater.store.people.story_copies import show_once, with_copies
-from headwater.store.people.subscriptions import get_subscription, list_subscriptions
+from headwater.store.people.subscriptions import get_subscription, heard_sources, icon_addresses
 from headwater.web.dates import tell_date, tell_weekday
 from headwater.web.pages.frame import Page
 from headwater.web.pages.items import guess_language
@@ -45,6 +45,7 @@ class Found:
 
     entries: list[Entry]
     places: list[Place]
+    icons: dict[int, str | None]  # of their feeds, by the number of the subscription
 
 
 def find_entries(
@@ -55,7 +56,8 @@ def find_entries(
     shown = show_once(connection, user_id, places[:ON_A_PAGE], chosen, wanted.sort)
     numbers = [place.id for place in shown]
     entries = read_entries(connection, user_id, numbers, longest_text=LISTED_CHARACTERS)
-    return Found(with_copies(connection, user_id, entries), places)
+    feeds = {entry.subscription_id for entry in entries if entry.subscription_id is not None}
+    return Found(with_copies(connection, user_id, entries), places, icon_addresses(connection, feeds))
 
 
 def sources_of(connection: Connection, user_id: int, wanted: Wanted) -> tuple[int, ...] | None:
@@ -67,12 +69,7 @@ def sources_of(connection: Connection, user_id: int, wanted: Wanted) -> tuple[in
     folders = list_folders(connection, user_id)
     if all(folder.id != wanted.folder_id for folder in folders):
         raise NotFoundError("there is no folder {id}", id=wanted.folder_id)
-    inside = set(with_subfolders(folders, wanted.folder_id))
-    return tuple(
-        feed.source_id
-        for feed in list_subscriptions(connection, user_id)
-        if feed.folder_id in inside and not feed.is_muted
-    )
+    return heard_sources(connection, user_id, tuple(with_subfolders(folders, wanted.folder_id)))
 
 
 def unread_ids(connection: Connection, user_id: int, wanted: Wanted, until: float) -> list[int]:

@@ -21,7 +21,7 @@ from headwater.store.people.preferences import (
 )
 from headwater.store.people.reading import mark_all_read, mark_read
 from headwater.store.people.saved_searches import add_saved_search, remove_saved_search
-from headwater.store.people.subscriptions import list_subscriptions
+from headwater.store.people.subscriptions import Subscription, get_subscription, heard_sources
 from headwater.store.reading.search import index_new_items
 from headwater.threads import showing
 from headwater.web.api.entries import later_days
@@ -64,7 +64,10 @@ async def read_page(
 ) -> HTMLResponse:
     """The whole page: tree, list and, with `item`, the article."""
     wanted = await _wanted(page)
-    tree = await page.context.store.read(read_tree, page.user.id)
+    feed = await _feed(page, wanted)
+    tree = await page.context.store.read(
+        read_tree, page.user.id, feed.folder_id if feed else wanted.folder_id
+    )
     listed = await _list(page, wanted, cursor)
     opened = None
     if item is not None:
@@ -77,9 +80,9 @@ async def read_page(
         saved=next((each for each in tree.searches if wanted_of(each.filter) == wanted), None),
         wanted_of=wanted_of,
         tree=tree,
-        title=_title(page, wanted, tree),
+        title=_title(page, wanted, tree, feed),
         opened=opened,
-        **await _shared(page, wanted, tree),
+        **await _shared(page, wanted),
         **listed,
     )
     response.headers["Content-Security-Policy"] = POLICY
@@ -90,11 +93,10 @@ async def read_page(
 async def rows(page: InUserPage, cursor: Cursor = None) -> HTMLResponse:
     """The next entries of a list."""
     wanted = await _wanted(page)
-    tree = await page.context.store.read(read_tree, page.user.id)
     return await page.show(
         "read_rows.html",
         opened=None,
-        **await _shared(page, wanted, tree),
+        **await _shared(page, wanted),
         **await _list(page, wanted, cursor),
     )
 
@@ -113,10 +115,12 @@ async def article(page: InUserPage, entry_id: int, text: str = "") -> HTMLRespon
 async def counts(page: InUserPage, since: float = 0.0) -> JSONResponse:
     """The numbers in the tree, and how many entries the list has that are newer than `since`."""
     wanted, user_id = await _wanted(page), page.user.id
+    feed = await _feed(page, wanted)
+    shown = feed.folder_id if feed else wanted.folder_id
 
     def read(connection: Connection) -> dict[str, Any]:
         fresh = count_fresh(connection, user_id, wanted, since) if since > 0 else 0
-        return {**read_counts(connection, user_id), "fresh": fresh}
+        return {**read_counts(connection, user_id, shown), "fresh": fresh}
 
     answer = JSONResponse(await page.context.store.read(read))
     answer.headers["Cache-Control"] = "no-store"
@@ -188,9 +192,7 @@ def _mark_all(connection: Connection, user_id: int, wanted: Wanted, until: float
         return len(ids), ids
     chosen = sources_of(connection, user_id, wanted)
     if chosen is None:
-        chosen = tuple(
-            feed.source_id for feed in list_subscriptions(connection, user_id) if not feed.is_muted
-        )
+        chosen = heard_sources(connection, user_id)
     return mark_all_read(connection, user_id, chosen, until=until), ids
 
 
@@ -249,7 +251,7 @@ async def _wanted(page: Page) -> Wanted:
 
 async def _list(page: Page, wanted: Wanted, cursor: str | None) -> dict[str, Any]:
     """The rows of one page of the list."""
-    context, problem, found = page.context, None, Found([], [])
+    context, problem, found = page.context, None, Found([], [], {})
     if wanted.search:
         await index_new_items(context.store, context.clock(), INDEXED_AT_ONCE)
     after = decode_cursor(cursor, float, int)
@@ -265,17 +267,27 @@ async def _list(page: Page, wanted: Wanted, cursor: str | None) -> dict[str, Any
         "rows": await showing.run(make_rows, found.entries, addresses, hits_of(wanted.search)),
         "days": day_names(found.entries, page),
         "following": following,
+        "icons": found.icons,
         "problem": problem,
         "addresses": addresses,
         "shown_at": context.clock(),
     }
 
 
-async def _shared(page: Page, wanted: Wanted, tree: Tree) -> dict[str, Any]:
+async def _feed(page: Page, wanted: Wanted) -> Subscription | None:
+    """The feed whose list is shown; None: of several, or of one that is gone, which the list says."""
+    if wanted.feed_id is None:
+        return None
+    try:
+        return await page.context.store.read(get_subscription, page.user.id, wanted.feed_id)
+    except NotFoundError:
+        return None
+
+
+async def _shared(page: Page, wanted: Wanted) -> dict[str, Any]:
     """What the page and its parts both need."""
     return {
         "wanted": wanted,
-        "icons": {feed.id: feed.icon_url for feed in _all_feeds(tree)},
         "reading": await _preferences(page, wanted),
         "here": wanted.address(),
     }
@@ -290,20 +302,10 @@ async def _preferences(page: Page, wanted: Wanted) -> Preferences:
     return replace(preferences, **views.get(wanted.folder_id, {}))
 
 
-def _all_feeds(tree: Tree) -> list[Any]:
-    found = list(tree.feeds)
-    waiting = list(tree.branches)
-    while waiting:
-        branch = waiting.pop()
-        found += branch.feeds
-        waiting += branch.branches
-    return found
-
-
-def _title(page: Page, wanted: Wanted, tree: Tree) -> str:
+def _title(page: Page, wanted: Wanted, tree: Tree, feed: Subscription | None) -> str:
     """What stands above the list."""
     if wanted.feed_id is not None:
-        return next((feed.title for feed in _all_feeds(tree) if feed.id == wanted.feed_id), "")
+        return feed.title if feed else ""
     if wanted.folder_id is not None:
         return next((each.name for each in tree.folders if each.id == wanted.folder_id), "")
     if wanted.search:

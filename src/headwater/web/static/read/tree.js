@@ -9,17 +9,19 @@ const opener = document.querySelector("[data-open-tree]");
 
 const places = (key) => document.querySelectorAll(`[data-count="${key}"]`);
 
+const inWords = new Intl.NumberFormat("en");
+
 const show = (key, count) => {
   for (const place of places(key)) {
     const number = place.matches(".n") ? place : place.querySelector(".n");
     if (!number) continue;
-    number.textContent = count;
+    number.textContent = inWords.format(count);
     number.hidden = !count && !place.matches(".n");
     place.classList.toggle("u", count > 0);
   }
   if (key === "unread") {
     const title = list.querySelector("[data-number]");
-    if (title) title.textContent = count;
+    if (title) title.textContent = inWords.format(count);
     if (navigator.setAppBadge) navigator.setAppBadge(count).catch(() => {});
   }
 };
@@ -27,7 +29,10 @@ const show = (key, count) => {
 // Whether the server can be reached: the browser alone does not know.
 const showOffline = (isOffline) => (list.querySelector("[data-offline]").hidden = !isOffline);
 
-const current = (key) => Number(places(key)[0]?.querySelector(".n")?.textContent ?? places(key)[0]?.textContent) || 0;
+const current = (key) => {
+  const place = places(key)[0];
+  return Number((place?.querySelector(".n") ?? place)?.textContent.replaceAll(",", "")) || 0;
+};
 
 export const bump = (key, by) => show(key, Math.max(0, current(key) + by));
 
