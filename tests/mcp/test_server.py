@@ -53,6 +53,18 @@ def is_open(port: int) -> bool:
         return door.connect_ex(("127.0.0.1", port)) == 0
 
 
+def takes_endless_head(port: int) -> int:
+    """How many bytes of a request's head the server takes before it ends the connection."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as door:
+        door.sendall(b"POST /mcp HTTP/1.1\r\nHost: x\r\nA: ")
+        for megabytes in range(40):
+            try:
+                door.sendall(b"a" * 1_000_000)
+            except OSError:
+                return megabytes * 1_000_000
+    return 40_000_000
+
+
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """What a tool returns; {"error": …} when it refuses."""
     result = await client.call_tool(tool, arguments)
@@ -161,12 +173,17 @@ async def test_stdio_and_http_answer_the_packages_client(
         while not is_open(port):
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        for key, count in ((secret, 2), ("hw_wrong", None)):
-            async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http:
-                transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)
-                async with Client(transport) as client:
-                    answer = await call(client, "search_items")
-                    assert ("error" in answer) if count is None else len(answer["items"]) == count
+        address = f"http://127.0.0.1:{port}/mcp"
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            assert len((await call(client, "search_items"))["items"]) == 2
+        async with httpx2.AsyncClient() as stranger:
+            for headers in ({}, {"Authorization": "Bearer hw_wrong"}):
+                refused = await stranger.post(address, content=b"[" * 1_000_000, headers=headers)
+                assert (refused.status_code, refused.headers["www-authenticate"][:6]) == (401, "Bearer")
+        assert takes_endless_head(port) < 5_000_000
     finally:
         process.terminate()
         process.communicate(timeout=60)

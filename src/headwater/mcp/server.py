@@ -15,6 +15,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 from sqlalchemy import Connection
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headwater.collect.context import read_visit_context
 from headwater.config import Settings
@@ -57,6 +60,8 @@ MOST_LISTED = 100
 LISTED_TEXT = 1_000
 LONGEST_READ = 50_000  # characters of an item's text in one answer
 INDEXED_AT_ONCE = 100
+LARGEST_BODY_BYTES = 200_000
+CHALLENGE = 'Bearer realm="Headwater"'
 
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Limit = Annotated[int, Field(ge=1, le=MOST_LISTED, description="How many at most.")]
@@ -116,6 +121,38 @@ def _telling(tool: Callable[..., Awaitable[Json]]) -> Callable[..., Awaitable[Js
     return call
 
 
+class _KeyDoor:
+    """Lets no request through that brings no key: what strangers send is not read."""
+
+    def __init__(self, app: ASGIApp, store: Store, clock: Callable[[], float]) -> None:
+        self._app = app
+        self._store = store
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            secret = bearer_of(Headers(scope=scope).get("authorization"))
+            if not secret or await self._store.read(find_key, secret, self._clock()) is None:
+                refusal = {"error": "this API key is unknown or revoked"}
+                await JSONResponse(refusal, 401, {"WWW-Authenticate": CHALLENGE})(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def make_app(store: Store, settings: Settings, host: str, clock: Callable[[], float] = time.time) -> ASGIApp:
+    """The server over HTTP, at `/mcp`; each request brings its own key."""
+    app = make_server(store, settings, None, clock).streamable_http_app(
+        host=host, stateless_http=True, json_response=True, max_request_body_size=LARGEST_BODY_BYTES
+    )
+    return _KeyDoor(app, store, clock)
+
+
+def bearer_of(header: str | None) -> str:
+    """The key in an Authorization header; empty if there is none."""
+    scheme, _, given = (header or "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
 class _Tools:
     """What the tools do. Their docstrings are what agents read."""
 
@@ -131,8 +168,7 @@ class _Tools:
         """The rights of the caller's key, looked up for each call: a revoked key ends at once."""
         secret = self._secret
         if secret is None:
-            scheme, _, given = (dict(context.headers or {}).get("authorization") or "").partition(" ")
-            secret = given.strip() if scheme.lower() == "bearer" else ""
+            secret = bearer_of(dict(context.headers or {}).get("authorization"))
         key = await self._store.read(find_key, secret, self._clock()) if secret else None
         if key is None:
             raise InputError("this API key is unknown or revoked")

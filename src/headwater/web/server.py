@@ -6,9 +6,11 @@ import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Literal
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from headwater.config import Settings
 from headwater.errors import InputError, StoreError
@@ -75,7 +77,9 @@ def address_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Event) -> None:
+async def serve_app(
+    app: ASGIApp, listener: socket.socket, stopped: asyncio.Event, *, lifespan: Literal["on", "off"] = "off"
+) -> None:
     """Answer requests until `stopped`."""
     server = _Server(
         uvicorn.Config(
@@ -86,7 +90,7 @@ async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Even
             log_level="warning",
             access_log=False,
             proxy_headers=False,  # web.hosts believes the proxies that the settings name, and no others
-            lifespan="off",
+            lifespan=lifespan,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
     )
@@ -94,7 +98,7 @@ async def serve_app(app: FastAPI, listener: socket.socket, stopped: asyncio.Even
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     stopping = asyncio.create_task(stopped.wait())
     await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
-    changes: Changes | None = getattr(app.state, "changes", None)
+    changes: Changes | None = getattr(getattr(app, "state", None), "changes", None)
     if changes is not None:  # else its streams would be waited for
         await changes.close()
     server.should_exit = True
