@@ -20,7 +20,7 @@ from headwater.collect.bounding import bound_result
 from headwater.collect.context import VisitContext
 from headwater.collect.decide import Candidate, candidates, decide
 from headwater.collect.delivery import LEASE_SECONDS
-from headwater.collect.recall import recall
+from headwater.collect.known_items import recall
 from headwater.collect.visit import too_slow
 from headwater.collectors.base import FetchResult, SourceConfig, read_config, request_to
 from headwater.collectors.feed import FeedCollector, read_feed, read_items
