@@ -4,6 +4,7 @@ import ast
 import copy
 import re
 import string
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from headwater.language import (
     choose_language,
     preferred_language,
     process_language,
+    retell,
     translate,
 )
 from headwater.pipeline.examples import EXAMPLES
@@ -27,6 +29,7 @@ from headwater.pipeline.registry import STEP_HANDLERS
 from headwater.publish.alerts import KIND_NAMES, KINDS
 from headwater.publish.gallery import GALLERY
 from headwater.settings import SETTINGS
+from headwater.web.step_titles import KEY_TITLES
 
 PACKAGE = Path(headwater.__file__).parent
 ROOT = Path(__file__).resolve().parent.parent
@@ -114,6 +117,7 @@ def all_texts() -> set[str]:
             for field in step.config_model.model_fields.values()
         ),
         *KINDS.values(),
+        *KEY_TITLES.values(),
         *KIND_NAMES.values(),
         *(text for entry in GALLERY for text in (entry.name, entry.description, entry.title or "ok")),
         *(field.label for entry in GALLERY for field in entry.fields),
@@ -226,3 +230,21 @@ def test_an_error_speaks_both_languages() -> None:
     assert error.render("en") == "--config x is not KEY=VALUE"
     assert error.render("zh") == "--config x 不是 KEY=VALUE 的形式"
     assert translate("a text without a translation", "zh") == "a text without a translation"
+
+
+def test_an_error_that_was_stored_in_english_is_retold() -> None:
+    stored = "https://a.example/feed: no connection to a.example (refused)."
+    assert retell(stored, "en") == stored
+    assert retell(stored, "zh") == "https://a.example/feed：无法连接到 a.example（refused）。"
+    assert "33" in retell(
+        "https://a.example/: no article was found in the page (33 characters of text)", "zh"
+    )
+    for other in ("something else", "https://a.example/ gone: this is gone for good (status 410).", "", ": "):
+        assert retell(other, "zh") == other
+
+
+@pytest.mark.parametrize("text", ["http://a.example/: the expression " + "= " * 40_000, "{url}: " * 20_000])
+def test_retelling_takes_linear_time(text: str) -> None:
+    begin = time.perf_counter()
+    retell(text, "zh")
+    assert time.perf_counter() - begin < 1

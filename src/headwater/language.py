@@ -7,7 +7,7 @@ it. Where a number decides the word, the text has both: `{count} {count:run|runs
 
 import os
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from string import Formatter
 from typing import Any, Literal
@@ -86,3 +86,51 @@ def translate(text: str, language: Language | None = None) -> Translated:
     if (language or process_language()) == "zh":
         return Translated(_chinese().get(text, text))
     return Translated(text)
+
+
+ABOUT_ADDRESS = "{url}: "
+
+
+@cache
+def _told_of_addresses() -> tuple[tuple[str, tuple[tuple[str, str | None], ...]], ...]:
+    """What is said of addresses, in the pieces between which the blanks are; the longest text first."""
+    return tuple(
+        (english, tuple((text, name) for text, name, _, _ in Formatter().parse(english)))
+        for english in sorted(_chinese(), key=len, reverse=True)
+        if english.startswith(ABOUT_ADDRESS) and english != ABOUT_ADDRESS + "{problem}"
+    )
+
+
+def retell(text: str, language: Language | None = None) -> str:
+    """A text about an address that was stored in English, in the reader's language."""
+    if (language or process_language()) == "en":
+        return text
+    return _in_chinese(text)
+
+
+@lru_cache(maxsize=1_000)
+def _in_chinese(text: str) -> str:
+    for english, pieces in _told_of_addresses():
+        blanks = _find_blanks(text, pieces)
+        if blanks is not None:
+            told = Formatter().parse(_chinese()[english])
+            return "".join(piece + (blanks[name] if name else "") for piece, name, _, _ in told)
+    return text
+
+
+def _find_blanks(text: str, pieces: tuple[tuple[str, str | None], ...]) -> dict[str, str] | None:
+    """What the blanks were filled with, in time linear in the text; None if it is another text."""
+    blanks: dict[str, str] = {}
+    waiting: str | None = None
+    at = 0
+    for literal, name in pieces:
+        found = text.find(literal, at)
+        if found < 0 or (waiting is None and found != at):
+            return None
+        if waiting is not None:
+            blanks.setdefault(waiting, text[at:found] if literal else text[at:])
+        at, waiting = found + len(literal), name
+    if waiting is not None:
+        blanks.setdefault(waiting, text[at:])
+        at = len(text)
+    return blanks if at == len(text) and " " not in blanks["url"] else None

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final, Literal, Protocol
 
 from headwater.errors import FailureKind
-from headwater.language import Language, translate
+from headwater.language import Language, retell, translate
 
 SourceState = Literal["pending", "on_time", "late", "failing", "paused", "gone", "removed"]
 SOURCE_STATES: Final[tuple[SourceState, ...]] = (
@@ -147,9 +147,15 @@ def tell_failure(source: Failed, language: Language | None = None, zone: tzinfo 
     if source.last_error is None or find_state(source) not in ("failing", "gone"):
         return None
     if source.failing_since_at is None:
-        return translate("the last visit failed: {error}", language).format(error=source.last_error)
+        return translate("the last visit failed: {error}", language).format(error=_error_of(source, language))
     since = datetime.fromtimestamp(source.failing_since_at, zone).strftime("%Y-%m-%d %H:%M")
-    return translate("failing since {since}: {error}", language).format(since=since, error=source.last_error)
+    return translate("failing since {since}: {error}", language).format(
+        since=since, error=_error_of(source, language)
+    )
+
+
+def _error_of(source: Failed, language: Language | None) -> str:
+    return retell(source.last_error or "", language)
 
 
 def tell_advice(source: Failed, language: Language | None = None) -> str | None:

@@ -14,7 +14,7 @@ def test_cards_build_a_pipeline(page: Page, demo_address: str) -> None:
     cards = page.locator("#steps-editor .step")
     expect(cards).to_have_count(2)
     page.get_by_label(t("Name"), exact=True).fill("By cards")
-    cards.nth(0).get_by_label("include keywords").fill("ferry\npier")
+    cards.nth(0).get_by_label("Contains one of").fill("ferry\npier")
     cards.nth(0).get_by_label(t("Must succeed")).uncheck()
     page.get_by_label(t("Step types")).select_option("enrich_content")
     page.get_by_role("button", name=t("Add a step")).click()
@@ -34,14 +34,14 @@ def test_cards_build_a_pipeline(page: Page, demo_address: str) -> None:
     assert written[0]["is_critical"] is False
     page.get_by_role("button", name=t("Save")).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("By cards")
-    expect(cards.nth(0).get_by_label("include keywords")).to_have_value("ferry\npier")
+    expect(cards.nth(0).get_by_label("Contains one of")).to_have_value("ferry\npier")
 
 
 def test_steps_are_tried_with_what_each_gives_beside_it(page: Page, demo_address: str) -> None:
     t = in_language("en")
     page.goto(f"{demo_address}/pipelines/new?example=keywords")
     cards = page.locator("#steps-editor .step")
-    cards.nth(0).get_by_label("include keywords").fill("nothing says this")
+    cards.nth(0).get_by_label("Contains one of").fill("nothing says this")
     page.keyboard.press("Tab")
     page.get_by_role("button", name=t("Try on newest item")).click()
     expect(page.locator("#tried .badge").first).to_have_text(t("Would be filtered out"))

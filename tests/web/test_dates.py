@@ -3,7 +3,8 @@
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
-from headwater.web.dates import axis_ticks, tell_date, tell_moment, tell_weekday
+from headwater.language import Language
+from headwater.web.dates import axis_ticks, tell_date, tell_moment, tell_soon, tell_weekday
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC).timestamp()
 DAY = 86_400.0
@@ -28,3 +29,22 @@ def test_dates_are_told_as_people_say_them() -> None:
     assert tell_date(date(2026, 3, 4), "en") == "4 Mar"
     assert tell_weekday(date(2026, 11, 18), "zh") == "周三 18 日"
     assert tell_moment(NOON, ZoneInfo("Europe/Berlin"), "en") == "Wed 18, 13:00"
+
+
+def test_a_time_to_come_is_told_as_people_say_it() -> None:
+    now = datetime(2026, 11, 19, 15, 30, tzinfo=UTC).timestamp()
+
+    def told(days: float, language: Language = "en") -> str:
+        return tell_soon(now + days * 86_400, now, UTC, language)
+
+    assert [told(0.25), told(1), told(4), told(30)] == [
+        "today at 21:30",
+        "tomorrow at 15:30",
+        "on Mon at 15:30",
+        "on 19 Dec at 15:30",
+    ]
+    assert [told(0.25, "zh"), told(4, "zh"), told(30, "zh")] == [
+        "今天 21:30",
+        "周一 15:30",
+        "12 月 19 日 15:30",
+    ]

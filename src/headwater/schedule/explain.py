@@ -1,5 +1,6 @@
 """A plan's reason as one sentence, in English or Simplified Chinese."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from typing import Protocol
 
@@ -15,6 +16,8 @@ from headwater.states import (
     tell_failure,
     tell_state,
 )
+
+TellTime = Callable[[float], str]  # as people say it within a sentence, instead of the whole date
 
 
 class Explained(Planned, Protocol):
@@ -37,6 +40,7 @@ def explain_plan(
     state: bytes | None = None,
     *,
     has_items: bool = True,
+    tell_time: TellTime | None = None,
 ) -> str:
     """Why the next visit is when it is. With the policy's state the sentence also tells the usual hours.
 
@@ -50,7 +54,7 @@ def explain_plan(
     ]
     if skipped := reason.get("skipped"):
         parts = [_say("visits are skipped: {reason}", language, reason=translate(str(skipped), language))]
-    parts.append(_tell_visit(plan, language, zone))
+    parts.append(_tell_visit(plan, language, zone, tell_time))
     if reason.get("needs_attention"):
         parts.append(translate("the source refuses its credentials: it needs your attention", language))
     if reason.get("asks_to_move"):
@@ -65,7 +69,12 @@ def explain_plan(
     return translate("; ", language).join(part for part in parts if part)
 
 
-def explain_next(source: Explained, language: Language | None = None, zone: tzinfo = UTC) -> str:
+def explain_next(
+    source: Explained,
+    language: Language | None = None,
+    zone: tzinfo = UTC,
+    tell_time: TellTime | None = None,
+) -> str:
     """Why a source's next visit is when it is, or why there is none."""
     state = find_state(source)
     if not is_visited(source):
@@ -80,14 +89,20 @@ def explain_next(source: Explained, language: Language | None = None, zone: tzin
         zone,
         getattr(source, "policy_state", None),
         has_items=source.last_entry_at is not None,
+        tell_time=tell_time,
     )
 
 
-def explain_source(source: ExplainedWhole, language: Language | None = None, zone: tzinfo = UTC) -> list[str]:
+def explain_source(
+    source: ExplainedWhole,
+    language: Language | None = None,
+    zone: tzinfo = UTC,
+    tell_time: TellTime | None = None,
+) -> list[str]:
     """All there is to say of how a source is doing, sentence by sentence: plan, error and since when, what to do."""
     advice = tell_advice(source, language)
     return [
-        explain_next(source, language, zone),
+        explain_next(source, language, zone, tell_time),
         *filter(None, (tell_failure(source, language, zone),)),
         *([] if advice is None else [_say("what to do: {advice}", language, advice=advice)]),
     ]
@@ -154,9 +169,12 @@ def _tell_hours(state: bytes | None, at: float, language: Language | None, zone:
     return text
 
 
-def _tell_visit(plan: Plan, language: Language | None, zone: tzinfo) -> str:
+def _tell_visit(plan: Plan, language: Language | None, zone: tzinfo, tell_time: TellTime | None) -> str:
     reason = plan.reason
-    when = datetime.fromtimestamp(plan.next_at, zone).strftime("%Y-%m-%d %H:%M")
+    if tell_time is not None:
+        when = tell_time(plan.next_at)
+    else:
+        when = datetime.fromtimestamp(plan.next_at, zone).strftime("%Y-%m-%d %H:%M")
     decided = reason.get("decided_by", "policy")
     if decided == "publisher":
         wait = tell_duration(float(reason.get("wait", 0.0)), language)

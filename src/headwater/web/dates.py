@@ -47,6 +47,17 @@ def tell_time(at: float, now: float, zone: tzinfo, language: Language) -> str:
     return f"{moment.year} 年 {told}" if language == "zh" else f"{told} {moment.year}"
 
 
+def tell_soon(at: float, now: float, zone: tzinfo, language: Language) -> str:
+    """today at 16:00, tomorrow at 09:25, on Fri at 17:02, on 12 Nov at 08:00: within a sentence."""
+    moment, today = datetime.fromtimestamp(at, zone), datetime.fromtimestamp(now, zone).date()
+    days = (moment.date() - today).days
+    if days in (0, 1):
+        text = translate("today at {hour}" if days == 0 else "tomorrow at {hour}", language)
+        return text.format(hour=f"{moment:%H:%M}")
+    day = translate(DAYS[moment.weekday()], language) if 0 < days < 7 else tell_date(moment.date(), language)
+    return translate("on {day} at {hour}", language).format(day=day, hour=f"{moment:%H:%M}")
+
+
 def axis_ticks(begin: float, end: float, zone: tzinfo, language: Language) -> list[tuple[float, str]]:
     """Round times between two moments, from 0 to 1 along the way: hours, weekdays or dates, as fits the span."""
     span = end - begin

@@ -20,14 +20,14 @@ from starlette.datastructures import FormData
 from headwater import __version__
 from headwater.collectors.types import type_title
 from headwater.errors import InputError, Text
-from headwater.language import Language, preferred_language, translate
+from headwater.language import Language, preferred_language, retell, translate
 from headwater.model import User
 from headwater.states import SourceState, find_state, next_visit_at, tell_state
 from headwater.store.people.users import only_user
 from headwater.web import chart
 from headwater.web.api.problems import Refusal
 from headwater.web.context import Context, InContext
-from headwater.web.dates import tell_time
+from headwater.web.dates import tell_soon, tell_time
 from headwater.web.icons import icon, letter_icon
 from headwater.web.pages.display import SWITCHES, YEAR_SECONDS, Display, read_display, remember_display
 from headwater.web.pages.visitor import SESSION_COOKIE, Sessions, Visitor, is_surely_own
@@ -189,6 +189,7 @@ class Page:
                 "now": now,
                 "ago": lambda at: ago(at, now, self.language),
                 "duration": lambda seconds: duration(seconds, self.language),
+                "tell_error": lambda source: tell_error(source.last_error, source.url, self.language),
                 "iso": iso,
                 "next_visit_at": next_visit_at,
                 "state_of": find_state,
@@ -215,6 +216,10 @@ class Page:
             }
         )
 
+    def tell_soon(self, at: float) -> str:
+        """A time to come, within a sentence."""
+        return tell_soon(at, self.context.clock(), self.zone, self.language)
+
     def with_query(self, **changes: object) -> str:
         """The address of this page with some of its query changed; None takes one out."""
         query = {name: value for name, value in self.request.query_params.items() if name not in SWITCHES}
@@ -235,6 +240,14 @@ class Page:
     def _notice(self) -> tuple[str, str] | None:
         kind, colon, text = unquote(self.request.cookies.get(NOTICE_COOKIE, "")).partition(":")
         return (kind, text) if colon and kind in ("good", "bad") else None
+
+
+def tell_error(error: str | None, url: str, language: Language) -> str:
+    """An error beside the name of its source: without the address, as a sentence."""
+    told = retell(error or "", language)
+    for colon in (": ", "："):
+        told = told.removeprefix(url + colon)
+    return told[:1].upper() + told[1:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from headwater.store.reading.selection import Selection
 from headwater.web.pages.frame import Action, InAction, InPage, Number, Page
 from headwater.web.pages.picking import picked
 from headwater.web.saving import check_written, save_template
-from headwater.web.step_titles import step_title
+from headwater.web.step_titles import key_title, step_title
 
 router = APIRouter()
 
@@ -323,6 +323,7 @@ def step_reference(page: Page) -> list[dict[str, Any]]:
                 "keys": [
                     {
                         "name": key,
+                        "title": key_title(key, page.language),
                         "default": orjson.dumps(schema[key].get("default")).decode()[:60],
                         "kind": kind_of_field(schema[key]),
                         "choices": schema[key].get("enum", []),

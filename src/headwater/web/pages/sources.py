@@ -113,7 +113,7 @@ async def sources_page(
         policies=POLICIES,
         templates=await store.read(list_templates),
         query=page.request.url.query,
-        why=lambda source: explain_next(source, page.language, page.zone),
+        why=lambda source: _first_large(explain_next(source, page.language, page.zone, page.tell_soon)),
         tell_filter=lambda state: _tell_filter(state, page),
     )
 
@@ -355,14 +355,18 @@ async def _show_source(
 async def _facts(page: Page, source: Source) -> dict[str, Any]:
     subscription = await page.context.store.read(read_subscription, source.id)
     statistics = await page.context.store.read(read_source_statistics, source.id, page.context.clock())
-    why, *more = explain_source(source, page.language, page.zone)
+    why, *more = explain_source(source, page.language, page.zone, page.tell_soon)
     return {
-        "why": why,
+        "why": _first_large(why),
         "more": more,
         "subscription": subscription,
         "statistics": statistics,
         "mail_address": mail_address(source.url, page.context.settings.mail_domain),
     }
+
+
+def _first_large(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _tell_filter(state: State, page: Page) -> str:

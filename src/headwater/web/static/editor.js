@@ -84,7 +84,13 @@ const field = (config, key) => {
   input.spellcheck = false;
   const told = make("span", { className: "hint" }, key.meaning + (key.kind === "lines" ? ` ${hint("lines")}` : ""));
   const mark = key.required ? " *" : "";
-  return make("label", { className: input.rows > 3 || key.kind === "json" ? "all" : "" }, key.name.replaceAll("_", " ") + mark, input, told);
+  return make("label", { className: input.rows > 3 || key.kind === "json" ? "all" : "" }, key.title + mark, input, told);
+};
+
+// What is among the options that are folded away.
+const tellOptions = (fields) => {
+  const names = [...fields.children].map((label) => label.firstChild.textContent);
+  return make("span", { className: "soft" }, ` ${names.slice(0, 4).join(hint("comma"))}${names.length > 4 ? " …" : ""}`);
 };
 
 const card = (step, place) => {
@@ -116,7 +122,8 @@ const card = (step, place) => {
   for (const key of type?.keys ?? []) {
     (key.required || key.name in step.config ? first : more).append(field(step.config, key));
   }
-  if (!more.childElementCount) more.parentElement.remove();
+  if (more.childElementCount) more.previousElementSibling.append(tellOptions(more));
+  else more.parentElement.remove();
   return shown;
 };
 
