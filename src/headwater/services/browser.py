@@ -54,6 +54,10 @@ def is_installed() -> bool:
 
 async def show_page(outside: ServiceContext, url: str, seconds: float) -> ShownPage:
     """Open a page and wait until it is quiet, so long at most."""
+    if not url.lower().startswith(
+        ("http://", "https://")
+    ):  # files are read by the browser itself, past the proxy
+        raise StepError("{url}: only http and https addresses are fetched.", url=url)
     async with fetcher_of(outside).open_to_child(max_bytes=_MOST_BYTES) as proxy:
         task = {"url": url, "proxy": proxy.url, "seconds": seconds, "program": find_browser()}
         try:
@@ -70,27 +74,14 @@ async def show_page(outside: ServiceContext, url: str, seconds: float) -> ShownP
     return ShownPage(**shown)
 
 
-_kept: dict[str, Any] = {}  # in a child: the browser it has started
+_kept: dict[str, Any] = {}  # in a child: playwright, and the browser it has started
 
 
 def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
     """Show a page. Blocking, in a process of its own."""
-    from playwright.sync_api import Error, sync_playwright
+    from playwright.sync_api import Error
 
-    if not _kept:
-        driver = sync_playwright().start()
-        options = [*_OPTIONS, "--no-sandbox"] if os.geteuid() == 0 else list(_OPTIONS)
-        _kept["browser"] = driver.chromium.launch(
-            executable_path=task["program"], args=options, headless=True
-        )
-    scheme, _, rest = task["proxy"].partition("://")
-    secret, _, place = rest.rpartition("@")
-    user, _, password = secret.partition(":")
-    context = _kept["browser"].new_context(
-        proxy={"server": f"{scheme}://{place}", "username": user, "password": password},
-        accept_downloads=False,
-        service_workers="block",
-    )
+    context = _open_context(task)
     try:
         page = context.new_page()
         page.set_default_timeout(task["seconds"] * 1000)
@@ -104,5 +95,33 @@ def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
             "{url}: the browser could not show it: {problem}", url=task["url"], problem=problem
         ) from None
     finally:
-        context.close()
+        with contextlib.suppress(Error):  # the browser has crashed
+            context.close()
     return {"url": page.url, "status": response.status if response else 0, "html": html[:_MOST_CHARACTERS]}
+
+
+def _open_context(task: dict[str, Any]) -> Any:
+    """A fresh profile of the browser, which is started if it has not been yet, or if a page has brought it down."""
+    from playwright.sync_api import Error, sync_playwright
+
+    if not _kept:
+        _kept["driver"] = sync_playwright().start()
+        _kept["browser"] = _launch(task["program"])
+    scheme, _, rest = task["proxy"].partition("://")
+    secret, _, place = rest.rpartition("@")
+    user, _, password = secret.partition(":")
+    options = {
+        "proxy": {"server": f"{scheme}://{place}", "username": user, "password": password},
+        "accept_downloads": False,
+        "service_workers": "block",
+    }
+    try:
+        return _kept["browser"].new_context(**options)
+    except Error:
+        _kept["browser"] = _launch(task["program"])
+        return _kept["browser"].new_context(**options)
+
+
+def _launch(program: str) -> Any:
+    options = [*_OPTIONS, "--no-sandbox"] if os.geteuid() == 0 else list(_OPTIONS)
+    return _kept["driver"].chromium.launch(executable_path=program, args=options, headless=True)

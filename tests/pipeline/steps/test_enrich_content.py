@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import psutil
 import pytest
 
 from headwater.fetch import Fetcher
@@ -139,6 +140,46 @@ async def test_browser_can_reach_only_what_the_guard_allows(tmp_path: Path, orig
         with pytest.raises(StepError, match=r"HEADWATER_ALLOW_HOSTS=127\.0\.0\.1"):
             await run_step(EnrichContent(), context, {"levels": ["browser"]})
     assert origin.requests == []
+
+
+@pytest.mark.skipif(not browser.is_installed(), reason="needs playwright and chromium")
+async def test_page_in_browser_reaches_nothing_inside_by_any_way(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("A secret. " * 100)
+    with Origin(host="0.0.0.0") as origin:  # on every address of this machine: one of them is open
+        inside, outside = (origin.url("", host=host) for host in ("127.0.0.9", "127.0.0.5"))
+        origin.route("/to", status=302, headers=[("Location", f"{inside}/redirected")])
+        tries = [f"{inside}/a", f"http://localhost:{origin.port}/b", "/to", secret.as_uri()]
+        page = f"""<p id="r"></p><img src="{inside}/img"><iframe src="{inside}/frame"></iframe><img src="/to">
+            <iframe src="{secret.as_uri()}"></iframe><script>
+            for (const url of {tries}) fetch(url).then(answer => answer.text(), () => "nothing")
+                .then(text => document.getElementById("r").append(`(${{text}})`));
+            new WebSocket("ws{inside[4:]}/socket");
+            navigator.sendBeacon("{inside}/beacon", "x");
+            window.open("{inside}/popup");
+            </script>"""
+        origin.route("/app", body=page, content_type="text/html")
+        async with Fetcher(user_agent="test", host_spacing_seconds=0.0, allow=("127.0.0.5",)) as fetcher:
+            context = make_context(tmp_path, fetcher)
+            shown = await browser.show_page(context, f"{outside}/app", 20.0)
+            assert "A secret" not in shown.html
+            for address in (f"{outside}/to", secret.as_uri(), "chrome://version"):
+                with pytest.raises(StepError):
+                    await browser.show_page(context, address, 20.0)
+        assert {request.headers["host"] for request in origin.requests} == {f"127.0.0.5:{origin.port}"}
+        assert {"/app", "/to"} <= {request.path for request in origin.requests}
+
+
+@pytest.mark.skipif(not browser.is_installed(), reason="needs playwright and chromium")
+async def test_browser_that_has_crashed_is_started_again(
+    tmp_path: Path, origin: Origin, fetcher: Fetcher
+) -> None:
+    context = make_context(tmp_path, fetcher)
+    url = origin.route("/page", body="<p>shown</p>", content_type="text/html")
+    await browser.show_page(context, url, 20.0)
+    processes = [each for each in psutil.Process().children(recursive=True) if "chrom" in each.name()]
+    min(processes, key=lambda each: each.pid).kill()  # the first has started the others
+    assert "shown" in (await browser.show_page(context, url, 20.0)).html
 
 
 @pytest.mark.parametrize(
