@@ -219,16 +219,25 @@ class ListedItem:
 
 
 RepairKind = Literal[
-    "encoding", "double_encoding", "characters", "ill_formed", "misplaced_items", "json_version"
+    "wrapped",
+    "encoding",
+    "double_encoding",
+    "characters",
+    "ill_formed",
+    "misplaced_items",
+    "ill_formed_json",
+    "json_version",
 ]
 
 
 _REPAIRS: dict[RepairKind, str] = {
+    "wrapped": "The feed was inside of something else, which was removed: {detail}.",
     "encoding": "The character encoding is not what the document says; it was read as {detail}.",
     "double_encoding": "The text was encoded twice ({detail}); it was decoded twice.",
     "characters": "Characters or entities that XML does not allow were repaired.",
     "ill_formed": "The XML is not well-formed; it was read as far as possible. {detail}",
     "misplaced_items": "No item stands where the format puts items; {detail} were found elsewhere in the document.",
+    "ill_formed_json": "The JSON is damaged; it was read as far as possible. {detail}",
     "json_version": "The version of JSON Feed is unknown ({detail}); it was read as 1.1.",
 }
 

@@ -32,6 +32,10 @@ def rss(title: str, declaration: str = "") -> str:
         ("Привет", "utf-16", "utf-16-be", None),
         ("Привет", "utf-8", "utf-32", None),
         ("Grüße", "utf-16", "utf-8", None),  # says UTF-16 in plain ASCII
+        ("Grüße", "cp037", "utf-8", None),  # says EBCDIC in plain ASCII
+        ("简体中文的标题", "gb2312", "utf-8", None),  # valid UTF-8 beyond chance
+        ("タイトルです", "shift_jis", "utf-8", None),
+        ("联通", "gb2312", "gb18030", None),  # which is valid UTF-8 by chance
         ("Grüße", "no-such-thing", "utf-8", None),
         ("Grüße", "utf-8", "utf-8", "text/xml; charset=nonsense"),
     ],
@@ -39,6 +43,34 @@ def rss(title: str, declaration: str = "") -> str:
 def test_title_survives(title: str, declared: str, encoding: str, header: str | None) -> None:
     feed = parse(rss(title, declared).encode(encoding), content_type=header)
     assert feed.title == title
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("before", ["", "\n \t", "\ufeff"])
+def test_wide_encoding_is_seen_without_a_mark(encoding: str, before: str) -> None:
+    assert decode((before + rss("Grüße", "utf-8")).encode(encoding)).text.lstrip("\ufeff").lstrip() == rss(
+        "Grüße", "utf-8"
+    )
+
+
+@pytest.mark.parametrize(
+    "mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE]
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16-le", "utf-16-be"])
+def test_mark_that_the_bytes_contradict_is_passed_over(mark: bytes, encoding: str) -> None:
+    assert parse(mark + rss("Grüße", "iso-8859-1").encode(encoding)).title == "Grüße"
+
+
+def test_wide_text_that_was_encoded_twice_and_cut_is_decoded_twice() -> None:
+    twice = rss("Grüße, schöne Füße".encode().decode("cp1252"))
+    assert parse(b"\xff\xfe" + twice.encode("utf-16-le") + b"x").title == "Grüße, schöne Füße"
+
+
+def test_utf8_with_entries_in_windows_1252_is_read_as_both() -> None:
+    parts = [f"<item><title>Río – “é” {n}</title></item>" for n in range(8)]
+    items = b"".join(part.encode("cp1252" if n % 2 else "utf-8") for n, part in enumerate(parts))
+    feed = parse(rss("T").replace("</channel>", "%b</channel>").encode() % items)
+    assert [entry.title for entry in feed.entries] == [f"Río – “é” {n}" for n in range(8)]
 
 
 def test_undeclared_legacy_encoding_is_guessed_and_noted() -> None:

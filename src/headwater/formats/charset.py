@@ -25,16 +25,18 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# The first characters of a document without a mark: `<` and one more, in wide encodings.
-_WIDE_STARTS: Final = (
-    (b"<\x00\x00\x00", "utf-32-le"),
-    (b"\x00\x00\x00<", "utf-32-be"),
-    (b"<\x00", "utf-16-le"),
-    (b"\x00<", "utf-16-be"),
-    (b"{\x00", "utf-16-le"),
-    (b"\x00{", "utf-16-be"),
-    (b"\x4c\x6f\xa7\x94", "cp037"),  # EBCDIC `<?xm`
+# The first character of a document, `<` or `{`, in wide encodings; white space may stand before it.
+_WIDE_STARTS: Final = tuple(
+    (re.compile(pattern), encoding)
+    for pattern, encoding in (
+        (rb"(?:[ \t\r\n]\x00{3})*+[<{]\x00{3}", "utf-32-le"),
+        (rb"(?:\x00{3}[ \t\r\n])*+\x00{3}[<{]", "utf-32-be"),
+        (rb"(?:[ \t\r\n]\x00)*+[<{]\x00", "utf-16-le"),
+        (rb"(?:\x00[ \t\r\n])*+\x00[<{]", "utf-16-be"),
+        (rb"\x4c\x6f\xa7\x94", "cp037"),  # EBCDIC `<?xm`
+    )
 )
+_NARROW_START = re.compile(rb"\s*+[<{][^\x00][^\x00]")
 # What publishers write and what browsers read it as: the supersets, which differ only where the named one has
 # control characters or nothing.
 _SUPERSETS: Final = {
@@ -58,6 +60,7 @@ _ALIASES: Final = {
     "x-mac-roman": "mac-roman",
     "utf8": "utf-8",
 }
+_WIDE: Final = frozenset(("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "cp037"))
 _DECLARATION = re.compile(
     rb"""<\?xml\b[^>]*?\bencoding\s*+=\s*+["']?\s*+([A-Za-z0-9._:-]++)""", re.IGNORECASE
 )
@@ -111,36 +114,36 @@ def codec_for(name: str) -> str | None:
 
 def sniff_encoding(data: bytes, content_type: str | None = None) -> tuple[str | None, int]:
     """What bytes and header claim to be, and how many bytes of mark to skip. None: no usable claim."""
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return encoding, len(mark)
+    marked, skip = next(((name, len(mark)) for mark, name in _BOMS if data.startswith(mark)), (None, 0))
     for start, encoding in _WIDE_STARTS:
-        if data.startswith(start):
-            return encoding, 0
-    return next(_claims(data, content_type), None), 0
+        if start.match(data, skip):
+            return encoding, skip
+    if marked and not (marked in _WIDE and _NARROW_START.match(data, skip)):
+        return marked, skip
+    return next(_claims(data, content_type), None), skip
 
 
 def _claims(data: bytes, content_type: str | None) -> Iterator[str]:
-    """The encodings that header and declaration name. Text that was just read as ASCII cannot be UTF-16."""
+    """The encodings that header and declaration name. What begins as ASCII does not begin as UTF-16 or EBCDIC."""
     for name in (header_encoding(content_type), declared_encoding(data)):
-        if name and (codec := codec_for(name)) and not codec.startswith(("utf-16", "utf-32")):
+        if name and (codec := codec_for(name)) and _agrees_with_ascii(codec):
             yield codec
+
+
+@lru_cache(maxsize=256)
+def _agrees_with_ascii(codec: str) -> bool:
+    return b"<?xml".decode(codec, "replace") == "<?xml"
 
 
 def decode(data: bytes, content_type: str | None = None) -> Decoded:
     """The text of `data`. Never fails: what cannot be read becomes U+FFFD."""
     claimed, skip = sniff_encoding(data, content_type)
-    if skip or (claimed and claimed.startswith(("utf-16", "utf-32", "cp037"))):
-        body, found = data[skip:], claimed or "utf-8"
-        try:
-            text = body.decode(found)
-        except UnicodeDecodeError:
-            return Decoded(body.decode(found, "replace"), found, doubtful=True)
-        return replace(_once(text.encode("utf-8", "replace"), text), encoding=found)
-    for encoding in dict.fromkeys((*_claims(data, content_type), "utf-8")):
-        # Every byte string is valid in some 8-bit encodings, so a claim of those is believed only when the
-        # same bytes are not also valid UTF-8 beyond ASCII: that does not happen by chance.
-        if encoding in _ANY_BYTES and _is_utf8(data):
+    data = data[skip:] if skip else data
+    if claimed in _WIDE:
+        return _decode_wide(data, claimed)
+    marked = ("utf-8",) if skip else ()
+    for encoding in dict.fromkeys((*marked, *_claims(data, content_type), "utf-8")):
+        if encoding != "utf-8" and _is_rather_utf8(data, encoding):
             continue
         try:
             text = data.decode(encoding)
@@ -150,9 +153,30 @@ def decode(data: bytes, content_type: str | None = None) -> Decoded:
     return _decode_damaged(data, claimed)
 
 
+def _decode_wide(data: bytes, encoding: str) -> Decoded:
+    try:
+        text, is_doubtful = data.decode(encoding), False
+    except UnicodeDecodeError:
+        text, is_doubtful = data.decode(encoding, "replace").removesuffix("\ufffd"), True
+    return replace(_once(text.encode("utf-8", "replace"), text, doubtful=is_doubtful), encoding=encoding)
+
+
+# Encodings in which every byte string is valid, and those in which much of UTF-8 is.
 _ANY_BYTES: Final = frozenset(
     ("cp1252", "cp1254", "iso8859-15", "iso8859-2", "koi8-r", "cp1251", "mac-roman")
 )
+_MANY_BYTES: Final = frozenset(("gb18030", "big5hkscs", "cp932", "cp949", "euc_jp", "johab"))
+_ENOUGH_SEQUENCES: Final = 4
+_SEQUENCE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+
+
+def _is_rather_utf8(data: bytes, encoding: str) -> bool:
+    """Whether bytes that are said to be in an encoding are UTF-8, for they would not be valid UTF-8 by chance."""
+    if encoding in _ANY_BYTES:
+        return _is_utf8(data)
+    if encoding not in _MANY_BYTES or not _is_utf8(data):
+        return False
+    return len(set(_SEQUENCE.findall(_sample(data)))) >= _ENOUGH_SEQUENCES
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -229,15 +253,28 @@ def _pass_c1(error: UnicodeError) -> tuple[bytes | str, int]:
     return part.encode("latin-1"), error.end
 
 
+_LONGEST_FOREIGN_RUN: Final = 3
+_LIKELY: Final = bytes((0x85, *range(0x91, 0x98), *range(0xC0, 0xFD)))
+
+
 def _read_as_latin(error: UnicodeError) -> tuple[str, int]:
-    """For decoding UTF-8 with a few foreign bytes in it: a lone one is most often a letter or quote of Windows-1252."""
+    """For decoding UTF-8 with foreign bytes in it: a few together are most often letters or quotes of Windows-1252."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     data, place = error.object, error.start
-    byte = data[place]
-    is_lone = data[place - 1 : place].isascii() and data[place + 1 : place + 2].isascii()
-    is_likely = is_lone and (0xC0 <= byte <= 0xFC or 0x91 <= byte <= 0x97 or byte == 0x85)
-    return bytes((byte,)).decode("cp1252") if is_likely else "\ufffd", place + 1
+    run = _high_run(data, place)
+    is_likely = len(run) <= _LONGEST_FOREIGN_RUN and not run.strip(_LIKELY)
+    return data[place : place + 1].decode("cp1252") if is_likely else "\ufffd", place + 1
+
+
+def _high_run(data: bytes, place: int) -> bytes:
+    """The bytes beyond ASCII around a place, as far as they matter."""
+    start, end = place, place + 1
+    while start > 0 and data[start - 1] >= 0x80 and place - start <= _LONGEST_FOREIGN_RUN:
+        start -= 1
+    while end < len(data) and data[end] >= 0x80 and end - place <= _LONGEST_FOREIGN_RUN:
+        end += 1
+    return data[start:end]
 
 
 codecs.register_error("headwater-c1", _pass_c1)
@@ -273,12 +310,22 @@ def _decode_damaged(data: bytes, claimed: str | None) -> Decoded:
     sample = _sample(data)
     good = sum(1 for _ in re.finditer(rb"[\xc2-\xf4][\x80-\xbf]+", sample))
     bad = sample.decode("utf-8", "replace").count("\ufffd")
-    if good >= bad or not bad:
+    if good >= bad or not bad or _is_mixed(sample):
         return _once(data, data.decode("utf-8", "headwater-latin"), doubtful=True)
     if claimed and claimed != "utf-8":
         return Decoded(data.decode(claimed, "replace"), claimed, doubtful=True)
     codec = _guess(data, sample)
     return Decoded(data.decode(codec, "replace"), codec, doubtful=True)
+
+
+# What UTF-8 of Latin scripts is full of, and Windows-1252 without: quotes, dashes and accented letters.
+_TYPICAL = re.compile(rb"\xe2\x80[\x90-\xbf]|\xc3[\x80-\xbf]")
+
+
+def _is_mixed(sample: bytes) -> bool:
+    """Whether bytes are UTF-8 with parts in Windows-1252 among it, as where entries of two systems are joined."""
+    rest, typical = _TYPICAL.subn(b"", sample)
+    return typical >= _ENOUGH_SEQUENCES and _looks_latin(rest)
 
 
 def _guess(data: bytes, sample: bytes) -> str:

@@ -1,6 +1,7 @@
-"""What a document may cost before it is parsed: its entries are counted in the bytes, and so are its values. Pure."""
+"""What a document may cost before it is parsed: entries and values are counted in the bytes, gzip is capped. Pure."""
 
 import re
+import zlib
 from itertools import islice
 from typing import Any, Final
 
@@ -51,3 +52,15 @@ def load_json(data: bytes) -> Any:
             "The document has more than {limit} values.", kind=FailureKind.TOO_LARGE, limit=MOST_VALUES
         )
     return orjson.loads(data)
+
+
+def inflate(data: bytes, most_bytes: int) -> tuple[bytes, bool]:
+    """Unzip up to the cap: a bomb costs no more than an honest file. Also says whether it was cut."""
+    engine = zlib.decompressobj(wbits=31)
+    try:
+        result = engine.decompress(data, most_bytes)
+    except zlib.error as error:
+        raise ParseError(
+            "The gzip file is damaged: {reason}.", kind=FailureKind.MALFORMED, reason=str(error)
+        ) from None
+    return result, not engine.eof

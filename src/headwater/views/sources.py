@@ -50,7 +50,8 @@ class RepairView(BaseModel):
     """What was wrong with a document, and was repaired to read it."""
 
     kind: str = Field(
-        description="encoding, double_encoding, characters, ill_formed, misplaced_items, json_version."
+        description="wrapped, encoding, double_encoding, characters, ill_formed, misplaced_items, ill_formed_json,"
+        " json_version."
     )
     line: int | None = Field(description="Where; null: everywhere, or unknown.")
     detail: str | None

@@ -1,5 +1,6 @@
 """Feeds injured in many ways keep nearly all entries, and never lose all of them in silence."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -61,6 +62,24 @@ def make_rdf() -> bytes:
     ).encode()
 
 
+def make_json() -> bytes:
+    items = [
+        {
+            "id": f"tag:e.org,{n}",
+            "url": f"https://e.org/{n}",
+            "title": f"River {n} & Söhne",
+            "content_html": '<p>Long <a href="/x">text</a></p>',
+            "date_published": "2026-01-02T03:04:05Z",
+            "tags": ["Water", "Stone"],
+            "attachments": [{"url": f"https://e.org/{n}.mp3", "mime_type": "audio/mpeg", "size_in_bytes": 9}],
+        }
+        for n in range(ITEMS)
+    ]
+    feed = {"version": "https://jsonfeed.org/version/1.1", "title": "Rivers", "items": items}
+    return json.dumps(feed, indent=1, ensure_ascii=False).encode()
+
+
+JSON = make_json()
 FEEDS = {"rss": make_rss(), "atom": make_atom(), "rdf": make_rdf()}
 Injury = Callable[[bytes, Random], bytes]
 
@@ -104,6 +123,17 @@ def lose(pattern: bytes) -> Injury:
 
 def at_random(injure: Callable[[bytes, int, Random], bytes]) -> Injury:
     return lambda data, rng: injure(data, rng.randrange(data.find(b"River 0"), len(data)), rng)
+
+
+def recode(data: bytes, encoding: str) -> bytes:
+    return re.sub(_DECLARATION, b"", data).strip().decode().encode(encoding)
+
+
+def swap_end_tags(data: bytes, rng: Random) -> bytes:
+    ends = list(re.finditer(rb"</[\w:]+>", data))
+    first = rng.randrange(len(ends) - 1)
+    one, two = ends[first], ends[first + 1]
+    return data[: one.start()] + two[0] + data[one.end() : two.start()] + one[0] + data[two.end() :]
 
 
 _DECLARATION = rb"<\?xml[^>]*\?>"
@@ -157,12 +187,62 @@ INJURIES: dict[str, Injury] = {
     "UTF-16 without a mark": lambda data, rng: (
         re.sub(_DECLARATION, b"", data).strip().decode().encode("utf-16-le")
     ),
+    "UTF-16 without a mark, space before": lambda data, rng: recode(b"\n \n" + data, "utf-16-be"),
+    "UTF-16 behind the mark of the other": lambda data, rng: b"\xff\xfe" + recode(data, "utf-16-be"),
+    "UTF-16 behind the mark of UTF-8": lambda data, rng: b"\xef\xbb\xbf" + recode(data, "utf-16-le"),
+    "UTF-16 with a byte too many": lambda data, rng: b"\xff\xfe" + recode(data, "utf-16-le") + b"x",
+    "UTF-32 without a mark": lambda data, rng: recode(data, "utf-32-le"),
+    "UTF-8 behind the mark of UTF-16": lambda data, rng: b"\xff\xfe" + data,
+    "EBCDIC declared": change(_DECLARATION, b'<?xml version="1.0" encoding="cp037"?>'),
+    "XML 1.1": change(_DECLARATION, b'<?xml version="1.1"?>'),
+    "end tags swapped": swap_end_tags,
+    "root doubled": change(rb"(<(?:rss|feed|rdf:RDF)\b[^>]*>)", rb"\1\1", 1),
+    "root end doubled": change(rb"(</(?:rss|feed|rdf:RDF)>)", rb"\1\1"),
+    "root ends in the middle": insert_between(b"</channel></rss></feed></rdf:RDF>"),
+    "namespaces rebound": change(rb"<(item|entry)([ >])", rb'<\1 xmlns:dc="urn:x" xmlns:media="urn:y"\2'),
+    "declaration between items": insert_between(b'\xef\xbb\xbf<?xml version="1.0"?>'),
+    "spaces before names of tags": change(rb"<(/?)(title|link|item|entry|guid|id)>", rb"< \1\2>"),
+    "quotes of a word processor": change(rb'="([^" ]*)"', "=“\\1”".encode()),
+    "DOCTYPE without an end": change(_DECLARATION, b'<!DOCTYPE rss [<!ENTITY nbsp "&#160;">'),
+    "references without semicolons": change(rb"&(amp|lt|gt);(?!\w)", rb"&\1"),
+    "page with a list around": lambda data, rng: (
+        b"<!DOCTYPE html><html><body><nav><ul><li><a href=/>Home</ul></nav><main>"
+        + data
+        + b"</main></body></html>"
+    ),
+    "chunks not joined": lambda data, rng: b"".join(
+        b"%x\r\n%b\r\n" % (len(part), part) for part in re.findall(rb"(?s).{1,1500}", data)
+    ),
     "NUL between tags": change(rb">\s*<", b">\x00<"),
     "byte changed": at_random(
         lambda data, at, rng: data[:at] + bytes((rng.randrange(256),)) + data[at + 1 :]
     ),
     "bytes lost": at_random(lambda data, at, rng: data[:at] + data[at + rng.randrange(40) :]),
     "bytes doubled": at_random(lambda data, at, rng: data[: at + rng.randrange(40)] + data[at:]),
+}
+JSON_INJURIES: dict[str, Injury] = {
+    "comma behind the last": change(rb"(\n\s*[}\]])", rb",\1"),
+    "commas lost": change(rb'",\n', b'"\n'),
+    "quote in a text": change(rb'"River 7', rb'"River "7"'),
+    "control characters": change(rb'"River', b'"\x08\tRiver'),
+    "wrong escapes": change(rb'"River', rb'"\\x\\qRiver'),
+    "half a surrogate": change(rb"Long", rb"\\ud83d Long"),
+    "words of Python": change(rb'"tags":', b'"a": True, "b": None, "c": NaN, "tags":'),
+    "names without quotes": change(rb'"(\w+)":', rb"\1:"),
+    "single quotes": lambda data, rng: data.replace(b"'", b"").replace(b'\\"', b"").replace(b'"', b"'"),
+    "comments": change(rb'"tags"', b'/* "tags": [ */ // x\n"tags"'),
+    "end of an item lost": change(rb"\n  \},\n(?=  \{)", b",\n", 1),
+    "start of an item lost": change(rb"(\},\n)  \{", rb"\1", 1),
+    "end of a list lost": change(rb'"Stone"\s*\]', b'"Stone"', 1),
+    "junk behind": lambda data, rng: data + b'\n<!-- cached -->{"error": 1}',
+    "document doubled": lambda data, rng: data + data,
+    "object for a list": lambda data, rng: json.dumps(
+        {**json.loads(data), "items": dict(enumerate(json.loads(data)["items"]))}
+    ).encode(),
+    "Windows-1252": lambda data, rng: data.decode().encode("cp1252"),
+    "UTF-16": lambda data, rng: data.decode().encode("utf-16"),
+    "foreign bytes": change(rb"Long", b"Long \xff\xfe"),
+    "byte lost": at_random(lambda data, at, rng: data[:at] + data[at + 1 :]),
 }
 TRIALS = 12
 LEAST_KEPT = 0.9  # an injury may cost the item that it is in
@@ -183,6 +263,35 @@ def test_parse_injured_feed_keeps_entries(format: str, injury: str) -> None:
         assert found, f"seed {seed} lost every entry in silence"
         kept += (whole & found).total()
     assert kept >= LEAST_KEPT * TRIALS * ITEMS
+
+
+@pytest.mark.parametrize("injury", JSON_INJURIES)
+def test_parse_injured_json_feed_keeps_entries(injury: str) -> None:
+    whole = Counter(entry.link for entry in parse(JSON).entries)
+    kept = 0
+    for seed in range(TRIALS):
+        found = Counter(entry.link for entry in parse(JSON_INJURIES[injury](JSON, Random(seed))).entries)
+        assert found, f"seed {seed} lost every entry in silence"
+        kept += (whole & found).total()
+    assert kept >= LEAST_KEPT * TRIALS * ITEMS
+
+
+def test_parse_json_feed_cut_anywhere_keeps_whole_entries_or_fails() -> None:
+    for end in range(0, len(JSON), 37):
+        whole_entries = JSON[:end].count(b"\n  }")
+        try:
+            feed = parse(JSON[:end])
+        except ParseError:
+            assert whole_entries == 0
+        else:
+            assert len(feed.entries) >= whole_entries
+            assert [repair.kind for repair in feed.repairs] == ["ill_formed_json"]
+
+
+@pytest.mark.parametrize("items", [b'"x"', b"[1, 2]", b'["a"]'])
+def test_parse_json_feed_whose_items_cannot_be_read_fails(items: bytes) -> None:
+    with pytest.raises(ParseError):
+        parse(b'{"version": "https://jsonfeed.org/version/1.1", "items": ' + items + b"}")
 
 
 @pytest.mark.parametrize("format", FEEDS)

@@ -1,6 +1,7 @@
 """Reads JSON Feed 1.0 and 1.1.
 
-Whatever has the wrong type is as good as absent; only what is not a JSON object at all is an error.
+Whatever has the wrong type is as good as absent. Damaged JSON is read as far as possible; what is not a JSON object at
+all is an error, and so is a damaged one without items.
 """
 
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import orjson
 
 from headwater.errors import FailureKind, ParseError
+from headwater.formats.broken_json import read_broken_json
 from headwater.formats.charset import decode
 from headwater.formats.dates import parse_date
 from headwater.formats.feeds.extras.clean import clean_extras
@@ -26,7 +28,7 @@ OWN = "_headwater"  # the extension for what JSON Feed has no keys for
 
 def read_json_feed(data: bytes, *, url: str | None = None, content_type: str | None = None) -> Feed:
     """The feed in `data`."""
-    document = _load(data, content_type)
+    document, damage = _load(data, content_type)
     if not isinstance(document, dict):
         raise ParseError("This is JSON, but not a JSON Feed.")
     version = _text(document, "version") or ""
@@ -36,6 +38,12 @@ def read_json_feed(data: bytes, *, url: str | None = None, content_type: str | N
     own = _object(document, OWN)
     authors = _authors(document, base)
     items = _objects(document, "items")
+    if not items and (damage or document.get("items")):
+        raise ParseError(
+            "The JSON is damaged: {reason}.",
+            kind=FailureKind.MALFORMED,
+            reason=(damage[0].detail if damage else None) or "no items",
+        )
     return Feed(
         format="json-1.0" if version.rstrip("/").endswith("/1") else "json-1.1",
         title=collapse(_text(document, "title") or ""),
@@ -56,7 +64,7 @@ def read_json_feed(data: bytes, *, url: str | None = None, content_type: str | N
         hub_links=unique(join(base, _text(hub, "url")) or "" for hub in _objects(document, "hubs")),
         hints=_hints(_object(own, "hints")),
         extras=_extras(own, document),
-        repairs=_repairs(version),
+        repairs=(*damage, *_repairs(version)),
         entries=tuple(_read_item(item, base, authors) for item in items[:MOST_ENTRIES]),
         left_out_count=max(len(items) - MOST_ENTRIES, 0),
     )
@@ -73,18 +81,22 @@ def _has_contents(document: Object) -> bool:
     return any("content_html" in item or "content_text" in item for item in _objects(document, "items"))
 
 
-def _load(data: bytes, content_type: str | None) -> Any:
+def _load(data: bytes, content_type: str | None) -> tuple[Any, tuple[Repair, ...]]:
+    """What the JSON says, and what was wrong with it."""
     try:
-        return load_json(data)
+        return load_json(data), ()
     except orjson.JSONDecodeError:
         pass
     text = decode(data, content_type).text.lstrip("\ufeff").strip("\x00 \t\r\n")
     try:
-        return load_json(text.encode("utf-8", "replace"))
+        return load_json(text.encode("utf-8", "replace")), ()
     except orjson.JSONDecodeError as error:
-        raise ParseError(
-            "The JSON is damaged: {reason}.", kind=FailureKind.MALFORMED, reason=error.msg
-        ) from None
+        document = read_broken_json(text)
+        if not isinstance(document, dict) or not document:
+            raise ParseError(
+                "The JSON is damaged: {reason}.", kind=FailureKind.MALFORMED, reason=error.msg
+            ) from None
+        return document, (Repair("ill_formed_json", error.lineno, error.msg),)
 
 
 def _read_item(item: Object, base: str | None, feed_authors: tuple[Person, ...]) -> Entry:
@@ -225,6 +237,8 @@ def _object(holder: Object, key: str) -> Object:
 
 def _objects(holder: Object, key: str) -> list[Object]:
     values = holder.get(key)
+    if isinstance(values, dict):  # by their keys, as PHP writes a list that has gaps
+        values = list(values.values())
     return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
 
 

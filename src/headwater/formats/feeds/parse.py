@@ -1,7 +1,8 @@
 """The door to reading feeds: bytes in, a typed Feed out, or a ParseError that says what the bytes are
 instead.
 
-    bytes → JSON?  → jsonfeed.read_json_feed
+    bytes → gzip? → unwrap.unzip_feed
+          → JSON?  → jsonfeed.read_json_feed
           → XML    → tree.read_tree (strict, repaired or soup) → find the root → rss.read_rss | atom.read_atom
 
 Pure: no network, no clock, the same bytes give the same feed. It raises nothing but ParseError.
@@ -19,9 +20,10 @@ from headwater.formats.feeds.feed import Feed
 from headwater.formats.feeds.jsonfeed import read_json_feed
 from headwater.formats.feeds.rss import read_item, read_rss
 from headwater.formats.feeds.scope import Element, Scope
+from headwater.formats.feeds.unwrap import unwrap, unzip_feed
 from headwater.formats.limits import cut_entries
 from headwater.formats.xml.names import ATOM, RSS, find_names, namespace_prefix, split_tag
-from headwater.formats.xml.tree import Tree, check_size, read_tree
+from headwater.formats.xml.tree import MAX_BYTES, Tree, check_size, read_tree
 from headwater.model import Repair
 
 _ROOTS: Final = frozenset(("rss", "rdf", "feed", "channel", "entry", "redirect"))
@@ -29,6 +31,8 @@ _ITEMS: Final = frozenset(("item", "entry"))
 _ADDRESSES: Final = frozenset(("link", "guid", "id"))
 _PAGES: Final = frozenset(("html", "head", "body"))
 _SEARCH_DEPTH: Final = 4
+_PAGE_DEPTH: Final = 12  # how deep in a page a feed may stand
+_PLAIN_ROOTS: Final = frozenset(("rss", "rdf", "feed"))  # names that no page has for anything else
 _BLANK: Final = b" \t\r\n\x00\xef\xbb\xbf"
 _NETSCAPE: Final = "netscape.com"
 
@@ -43,7 +47,20 @@ def parse(data: bytes | str, *, url: str | None = None, content_type: str | None
         data, content_type = data.encode("utf-8", "replace"), "text/plain; charset=utf-8"
     elif not isinstance(data, bytes):
         raise TypeError(f"parse takes the bytes or the text of a feed, not {type(data).__name__}")
+    data = unzip_feed(data, MAX_BYTES)
     check_size(data)
+    try:
+        return _parse(data, url, content_type)
+    except ParseError:
+        inside = unwrap(data)
+        if inside is None:
+            raise
+    document, around = inside
+    feed = _parse(document, url, content_type)
+    return replace(feed, repairs=(Repair("wrapped", detail=around), *feed.repairs))
+
+
+def _parse(data: bytes, url: str | None, content_type: str | None) -> Feed:
     if not data[:1024].strip(_BLANK) and not data.strip(_BLANK):
         raise ParseError("The document is empty.", kind=FailureKind.MALFORMED)
     if _looks_like_json(data):
@@ -106,9 +123,10 @@ def _find_root(root: Element) -> Element:
     if split_tag(root.tag)[1] == "soup" and (items := _loose_items(root)):
         return _name_root(items[0])
     level = [root]
-    for _ in range(_SEARCH_DEPTH):
+    for depth in range(_PAGE_DEPTH):
+        roots = _ROOTS if depth < _SEARCH_DEPTH else _PLAIN_ROOTS
         for element in level:
-            if isinstance(element.tag, str) and (name := split_tag(element.tag)[1].lower()) in _ROOTS:
+            if isinstance(element.tag, str) and (name := split_tag(element.tag)[1].lower()) in roots:
                 return _name_root(element) if name == "entry" and _has_siblings(element) else element
         level = [child for element in level for child in element][:1000]
     first = root if split_tag(root.tag)[1] != "soup" else next(iter(root), root)

@@ -5,7 +5,6 @@ documents are read up to the damage. It follows nothing: an index gives the addr
 """
 
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +16,7 @@ from lxml import etree
 from headwater.errors import FailureKind, ParseError
 from headwater.formats.charset import decode
 from headwater.formats.dates import parse_date
+from headwater.formats.limits import inflate
 from headwater.formats.links import join
 from headwater.formats.xml.entities import drop_illegal, repair_references
 from headwater.formats.xml.names import split_tag
@@ -123,7 +123,7 @@ class SitemapScan:
 
     def _within_caps(self, data: bytes) -> bytes:
         if data.startswith(_GZIP_MAGIC):
-            data, self.truncated = _decompress(data)
+            data, self.truncated = inflate(data, MAX_BYTES)
             self.cut_off = self.truncated and len(data) < MAX_BYTES
         if len(data) > MAX_BYTES:
             data, self.truncated = data[:MAX_BYTES], True
@@ -173,7 +173,7 @@ def unzip(data: bytes) -> bytes:
     """What a gzipped document holds; anything else, and what is damaged or too large, as it is."""
     if not data.startswith(_GZIP_MAGIC):
         return data
-    whole, cut = _decompress(data)
+    whole, cut = inflate(data, MAX_BYTES)
     return data if cut else whole
 
 
@@ -192,18 +192,6 @@ def _root_name(document: bytes) -> str:
     """The local name of the root element, in lower case; "" where there is none."""
     match = _FIRST_TAG.match(document[max(document.find(b"<"), 0) :][:HEAD_BYTES])
     return match[1].decode("utf-8", "replace").lower() if match else ""
-
-
-def _decompress(data: bytes) -> tuple[bytes, bool]:
-    """Unzip up to the cap: a bomb costs no more than an honest file. Also says whether it was cut."""
-    unzip = zlib.decompressobj(wbits=31)
-    try:
-        result = unzip.decompress(data, MAX_BYTES)
-    except zlib.error as error:
-        raise ParseError(
-            "The gzip file is damaged: {reason}.", kind=FailureKind.MALFORMED, reason=str(error)
-        ) from None
-    return result, not unzip.eof
 
 
 def _lines(text: str) -> Iterator[str]:

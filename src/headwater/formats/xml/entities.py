@@ -11,7 +11,11 @@ from html.entities import html5
 from typing import Final
 
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_REFERENCE = re.compile(r"&(?:#(\d{1,9});|#[xX]([0-9A-Fa-f]{1,8});|([A-Za-z][A-Za-z0-9.]{0,39});)?")
+# Browsers do without the semicolon behind numbers and behind the oldest names.
+_REFERENCE = re.compile(
+    r"&(?:#(\d{1,9})(?:;|(?!\d))|#[xX]([0-9A-Fa-f]{1,8})(?:;|(?![0-9A-Fa-f]))"
+    r"|([A-Za-z][A-Za-z0-9.]{0,39});|(amp|lt|gt|quot|nbsp)(?![\w=]))?"
+)
 _PART_CHARACTERS: Final = 500_000
 # Begins with one literal, which is searched fastest.
 _SUSPECT_NUMBERS = re.compile(rb"#(?<=&#)(?:1(?:2[89]|[345]\d)|0|[xX]0*[89][0-9A-Fa-f]);")
@@ -59,8 +63,10 @@ def repair_references(text: str) -> str:
     declared = frozenset(_DECLARED.findall(text, 0, 65_536)) if "<!ENTITY" in text else frozenset()
 
     def replace(match: re.Match[str]) -> str:
-        decimal, hexadecimal, name = match.groups()
-        if name:
+        decimal, hexadecimal, closed, bare = match.groups()
+        if name := closed or bare:
+            if bare in _PREDEFINED:
+                return f"&{bare};"
             if name in _PREDEFINED or name in declared:
                 return match[0]
             found = html5.get(name + ";") or html5.get(name.lower() + ";")

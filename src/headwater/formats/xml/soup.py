@@ -40,6 +40,7 @@ _ATTRIBUTE = re.compile(
     r"""|'((?:[^'\s]++|\s++(?![A-Za-z_][A-Za-z0-9_.:-]*+=\s?'))*+)'?"""
     r"""|([^\s"'>]++)))?"""
 )
+_CURLY_QUOTES: Final = "“”„‟″«»‘’"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _LONGEST_TAG: Final = 32_768
 _MOST_OPEN_QUOTES: Final = 500  # tags with a missing quote, after which quotes are ignored
@@ -59,6 +60,12 @@ _ITEMS: Final = frozenset(("item", "entry"))
 _ROOTS: Final = frozenset(("channel", "rss", "feed", "rdf:rdf", "rdf"))
 _CONTAINERS: Final = _ROOTS | {"items"}
 _BOUNDARY = re.compile(r"<(/?)(?:[A-Za-z_][\w.-]*:)?(?:item|entry)[\s/>]", re.IGNORECASE)
+# `< item>` and `< /item>`: a tag, unlike the `<` of a text.
+_SPACED = re.compile(
+    rf"<\s{{1,9}}(?=/?\s{{0,9}}(?:[\w.-]{{1,20}}:)?(?:{'|'.join(sorted(_OWN | _ROOTS))})"
+    r"(?:\s{0,9}/?>|\s{1,9}[\w:-]{1,40}\s{0,9}=))",
+    re.IGNORECASE,
+)
 # Elements that show that an item has begun, where its start tag is missing.
 _FIRST_IN_ITEM: Final = frozenset(
     ("title", "link", "guid", "id", "pubdate", "published", "updated", "description")
@@ -79,6 +86,8 @@ def read_soup(text: str) -> tuple[etree._Element, bool]:
 
     `text` has gone through `repair_references` before.
     """
+    if "< " in text:
+        text = _SPACED.sub("<", text)
     builder = _Builder(text)
     return builder.build(), builder.last_item >= 0
 
@@ -150,7 +159,9 @@ class _Builder:
         if close < 0:
             return len(text)
         if text.startswith("<!DOCTYPE", opening) and "[" in text[opening:close]:
-            close = text.find(">", max(close, text.find("]", opening)))
+            element = _START.search(text, opening)
+            end = text.find("]", opening, element.start() if element else len(text))
+            close = text.find(">", max(close, end))
             return close + 1 if close >= 0 else len(text)
         return close + 1
 
@@ -253,7 +264,7 @@ class _Builder:
         shadowed: Namespaces | None = None
         if body not in (">", "/>"):
             pairs = [
-                (key, unescape(double or single or bare))
+                (key, unescape(double or single or bare.strip(_CURLY_QUOTES)))
                 for key, double, single, bare in _ATTRIBUTE.findall(body.removesuffix(">").removesuffix("/"))
             ][:MAX_ATTRIBUTES]
             if any(key.startswith("xmlns") for key, _ in pairs):
