@@ -10,13 +10,18 @@ A = TypeVar("A", bound=Hashable)
 R = TypeVar("R")
 
 MOST = 200
+MOMENT_SECONDS = 0.002  # how long a group waits for those that may soon ask, too: a transaction costs more
 
 
 class Batch(Generic[A, R]):
-    """Calls `work` with all that was asked while it last ran. It answers one result for each, in order."""
+    """Calls `work` with all that was asked while it last ran. It answers one result for each, in order.
 
-    def __init__(self, work: Callable[[list[A]], Awaitable[list[R]]]) -> None:
+    `expected`: how many may ask at about the same time. As long as fewer have, the group waits a moment.
+    """
+
+    def __init__(self, work: Callable[[list[A]], Awaitable[list[R]]], expected: Callable[[], int]) -> None:
         self._work = work
+        self._expected = expected
         self._waiting: list[tuple[A, asyncio.Future[R]]] = []
         self._running: asyncio.Task[None] | None = None
 
@@ -30,6 +35,8 @@ class Batch(Generic[A, R]):
     async def _run(self) -> None:
         try:
             while self._waiting:
+                if len(self._waiting) < self._expected():
+                    await asyncio.sleep(MOMENT_SECONDS)
                 group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
                 await self._answer(group)
         finally:

@@ -40,7 +40,8 @@ async def run_from_queue(worker: Worker) -> None:
     logging.getLogger("procrastinate").setLevel(logging.WARNING)  # it tells of every job
     for part in ("procrastinate.utils", "procrastinate.worker", "procrastinate.worker.worker", "asyncio"):
         logging.getLogger(part).addFilter(_in_one_line)
-    claims: Claims = Batch(partial(_claim, worker))
+    slots = sum(pool.slots for pool in worker.pools)
+    claims: Claims = Batch(partial(_claim, worker), lambda: slots - len(worker.in_hand))
     async with asyncio.TaskGroup() as pools:
         for pool in worker.pools:
             if pool.step_types:

@@ -115,7 +115,7 @@ class Worker:
             self.clock,
         )
         self._in_hand: dict[int, _InHand] = {}
-        self._commits: Batch[StepEnd, bool] = Batch(self._commit)
+        self._commits: Batch[StepEnd, bool] = Batch(self._commit, lambda: len(self._in_hand))
         self._stopping_since: float | None = None
         self._stop_event = asyncio.Event()
 

@@ -8,7 +8,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Boolean, Column, Double, Integer, LargeBinary, MetaData, Table, Text, select
 
-from headwater.store.core.bulk import VALUES, insert_rows, padding, run_by, select_by, storable, update_rows
+from headwater.errors import StoreError
+from headwater.store.core.bulk import (
+    VALUES,
+    insert_rows,
+    padding,
+    run_by,
+    select_by,
+    sent_together,
+    storable,
+    update_rows,
+)
 from headwater.store.core.database import Store
 from tests.examples import examples
 
@@ -127,3 +137,25 @@ def test_rows_are_found_and_changed_once_however_many_are_asked_for(bulk_store: 
 )
 def test_storable_drops_what_no_database_takes(text: str | None, stored: str | None) -> None:
     assert storable(text) == stored
+
+
+def test_statements_sent_together_are_all_written(bulk_store: Store) -> None:
+    with bulk_store.writing() as connection:
+        with sent_together(connection):
+            insert_rows(connection, TABLE, ("id", "words"), [(1, "a"), (2, "b")])
+            update_rows(connection, TABLE, ("id",), ("words",), [("c", 2)])
+            run_by(connection, "DELETE FROM bulk_rows WHERE id {values}", [1], "integer")
+        assert connection.execute(select(TABLE.c.id, TABLE.c.words)).all() == [(2, "c")]
+
+
+def test_statements_sent_together_of_which_one_fails_write_nothing(bulk_store: Store) -> None:
+    with (
+        pytest.raises(StoreError, match="failed"),
+        bulk_store.writing() as connection,
+        sent_together(connection),
+    ):
+        insert_rows(connection, TABLE, ("id", "words"), [(1, "a")])
+        insert_rows(connection, TABLE, ("id", "words"), [(1, "b")])
+        insert_rows(connection, TABLE, ("id", "words"), [(2, "c")])
+    with bulk_store.reading() as connection:
+        assert connection.execute(select(TABLE.c.id)).all() == []

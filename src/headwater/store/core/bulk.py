@@ -6,11 +6,13 @@ value by itself, which takes longer than all else. Only fixed table and column n
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Dialect, Table
+from sqlalchemy.exc import DBAPIError
 
 T = TypeVar("T")
 
@@ -21,6 +23,22 @@ VALUES = 10_000  # looked up in one statement; SQLite takes 32,766 parameters
 
 def is_sqlite(connection: Connection) -> bool:
     return connection.dialect.name == "sqlite"
+
+
+@contextmanager
+def sent_together(connection: Connection) -> Iterator[None]:
+    """Send what is written within to PostgreSQL without waiting for each statement's answer; nothing is read within."""
+    if is_sqlite(connection):
+        yield
+        return
+    from psycopg import Error
+
+    driver_connection: Any = connection.connection.driver_connection
+    try:
+        with driver_connection.pipeline():
+            yield
+    except Error as error:  # one that was only told at the end
+        raise DBAPIError.instance("", None, error, Error) from error
 
 
 def insert_rows(

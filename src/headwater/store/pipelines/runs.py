@@ -13,7 +13,15 @@ import orjson
 from sqlalchemy import Connection, select, update
 
 from headwater.model import Result, StoredItem, read_tags
-from headwater.store.core.bulk import is_sqlite, run_by, select_by, select_rows, storable, update_rows
+from headwater.store.core.bulk import (
+    is_sqlite,
+    run_by,
+    select_by,
+    select_rows,
+    sent_together,
+    storable,
+    update_rows,
+)
 from headwater.store.core.tables import item_versions, items, pipeline_executions, pipeline_steps
 from headwater.store.pipelines.jobs import defer_jobs
 from headwater.store.pipelines.triggering import start_for_tags, wake_forgotten, wake_waiting
@@ -213,17 +221,18 @@ def _lease(
                 earlier=earlier.get((row.item_id, row.item_version - 1)),
             )
         )
-    update_rows(
-        connection,
-        pipeline_executions,
-        ("id",),
-        ("lease_no", "lease_until", "due_at", "status", "started_at", "slot_at"),
-        [
-            (row.lease_no + 1, lease_until, lease_until, "running", row.started_at or now, None, row.id)
-            for row in rows
-        ],
-    )
-    _write_steps(connection, [(run.id, run.step) for run in claimed])
+    with sent_together(connection):
+        update_rows(
+            connection,
+            pipeline_executions,
+            ("id",),
+            ("lease_no", "lease_until", "due_at", "status", "started_at", "slot_at"),
+            [
+                (row.lease_no + 1, lease_until, lease_until, "running", row.started_at or now, None, row.id)
+                for row in rows
+            ],
+        )
+        _write_steps(connection, [(run.id, run.step) for run in claimed])
     return claimed
 
 
@@ -275,32 +284,10 @@ def commit_steps(connection: Connection, ends: Sequence[StepEnd]) -> set[tuple[i
     """Write the ends of steps. Answers the leases under which they count; the others have passed to other workers."""
     held = _still_held(connection, [end.run.lease for end in ends])
     valid = [end for end in ends if end.run.lease in held]
-    _write_steps(connection, [(end.run.id, step) for end in valid for step in end.changed])
-    update_rows(
-        connection,
-        pipeline_executions,
-        ("id",),
-        ("status", "current_step_index", "next_step_type", "error_message", "completed_at"),
-        [
-            (
-                end.status,
-                end.index,
-                end.run.steps[end.index].step_type if end.completed_at is None else None,
-                storable(end.error_message),
-                end.completed_at,
-                end.run.id,
-            )
-            for end in valid
-        ],
-    )
-    update_rows(
-        connection,
-        pipeline_executions,
-        ("id",),
-        ("lease_until", "due_at"),
-        [(None, end.due_at, end.run.id) for end in valid if not end.keeps_lease],
-    )
-    _hold_items(connection, [end for end in valid if end.results or end.completed_at is not None])
+    with sent_together(connection):
+        _write_steps(connection, [(end.run.id, step) for end in valid for step in end.changed])
+        _write_runs(connection, valid)
+        _hold_items(connection, [end for end in valid if end.results or end.completed_at is not None])
     write_results(connection, [end.new_result(result) for end in valid for result in end.results])
     for end in valid:
         put_in_outbox(connection, end.messages, "item", end.ended_at)
@@ -318,6 +305,20 @@ def commit_steps(connection: Connection, ends: Sequence[StepEnd]) -> set[tuple[i
     )
     defer_jobs(connection, [end.run.id for end in valid if end.due_at is not None])
     return {end.run.lease for end in valid}
+
+
+def _write_runs(connection: Connection, ends: Sequence[StepEnd]) -> None:
+    """Write where runs stand. One that its worker goes on with keeps its lease, which may be renewed meanwhile."""
+    stand = ("status", "current_step_index", "next_step_type", "error_message", "completed_at")
+    going_on = [(*_stand(end), end.run.id) for end in ends if end.keeps_lease]
+    update_rows(connection, pipeline_executions, ("id",), stand, going_on)
+    let_go = [(*_stand(end), None, end.due_at, end.run.id) for end in ends if not end.keeps_lease]
+    update_rows(connection, pipeline_executions, ("id",), (*stand, "lease_until", "due_at"), let_go)
+
+
+def _stand(end: StepEnd) -> tuple[Any, ...]:
+    next_step_type = end.run.steps[end.index].step_type if end.completed_at is None else None
+    return end.status, end.index, next_step_type, storable(end.error_message), end.completed_at
 
 
 def _hold_items(connection: Connection, ends: Sequence[StepEnd]) -> None:

@@ -27,14 +27,12 @@ def take_positions(connection: Connection, count: int) -> list[int]:
             (count,),
         ).scalar_one()
         return list(range(last - count + 1, last + 1))
-    # Read before it is locked: a number that is too small only makes readers wait for us a little sooner.
-    connection.exec_driver_sql(
-        "SELECT pg_advisory_xact_lock_shared(%s, ((last_value - (NOT is_called)::int) %% %s)::int)"
-        " FROM item_positions",
-        (_LOCKS, _SPAN),
-    )
+    # Read before it is locked: a number that is too small only makes readers wait for us a little sooner. A number is
+    # only taken for a row, and there is none before the lock.
     rows = connection.exec_driver_sql(
-        "SELECT nextval('item_positions') FROM generate_series(1, %s)", (count,)
+        "SELECT nextval('item_positions') FROM generate_series(1, %s), (SELECT pg_advisory_xact_lock_shared(%s,"
+        " ((last_value - (NOT is_called)::int) %% %s)::int) FROM item_positions OFFSET 0) AS locked",
+        (count, _LOCKS, _SPAN),
     ).scalars()
     return sorted(rows)
 

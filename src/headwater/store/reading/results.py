@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, select
 
 from headwater.markup import LONGEST_TEXT
 from headwater.model import Result, StoredResult, read_tags
-from headwater.store.core.bulk import insert_rows, is_sqlite, run_by, select_by, storable
+from headwater.store.core.bulk import insert_rows, is_sqlite, run_by, select_by, sent_together, storable
 from headwater.store.core.tables import item_results, items_to_index, result_tags
 from headwater.store.reading.media import make_media_secret, read_media, use_media
 
@@ -79,21 +79,25 @@ def write_results(connection: Connection, made: Sequence[NewResult]) -> None:
         return
     last: dict[Key, NewResult] = {_key(each): each for each in made}
     replaced = _replace(connection, last)
-    insert_rows(
-        connection,
-        item_results,
-        _COLUMNS,
-        [_row(each, each.made_at if last[_key(each)] is not each else None) for each in made],
-    )
-    if replaced:
-        _forget_oldest(connection, {item_id for item_id, _, _ in last})
-    _write_tags(connection, [each for each in last.values() if each.result.kind == "tags"])
+    tagged = [each for each in last.values() if each.result.kind == "tags"]
     media = [each for each in last.values() if each.result.kind == "media"]
+    with sent_together(connection):
+        insert_rows(
+            connection,
+            item_results,
+            _COLUMNS,
+            [_row(each, each.made_at if last[_key(each)] is not each else None) for each in made],
+        )
+        if replaced:
+            _forget_oldest(connection, {item_id for item_id, _, _ in last})
+        _write_tags(connection, tagged)
+        index_again(
+            connection, {each.item_id for each in last.values() if each.result.kind in FOUND_BY_SEARCH}
+        )
     if media:
         make_media_secret(connection, media[0].made_at)
         used = [(each.item_id, read_media(each.result.data)) for each in media]
         use_media(connection, used, media[0].made_at)
-    index_again(connection, {each.item_id for each in last.values() if each.result.kind in FOUND_BY_SEARCH})
 
 
 def index_again(connection: Connection, item_ids: Iterable[int]) -> None:
