@@ -25,6 +25,7 @@ QUICK: dict[str, tuple[str, ...]] = {
         *("--claims", "1", "--fleet", "2000", "--fleet-visits", "300", "--crowd", "500"),
     ),
     "fetch": ("--requests", "200", "--rounds", "3", "--bomb-megabytes", "64"),
+    "freshness": ("--sources", "2", "--minutes", "60", "--days", "12"),
     "misbehaving": ("--requests", "2000"),
     "moving": ("10000",),
     "pipeline": ("--runs", "30", "--rounds", "1"),
