@@ -9,7 +9,6 @@ from headwater.errors import InputError
 
 MAX_URL_BYTES = 2_000  # what every database can keep in an index, and more than any address in use
 _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_USERINFO = re.compile(r"\A\s*(?:[a-z][a-z0-9+.-]*:)*/*([^/?#]*)@", re.IGNORECASE)
 _NEVER_IN_A_URL = re.compile(r"[\s\x00-\x20\x7f-\x9f\ud800-\udfff]")
 
 
@@ -66,8 +65,7 @@ def refuse_reference(url: str) -> None:
 
     A config may name one, which an admin writes. An address may come from a list that someone else has written.
     """
-    userinfo = _USERINFO.match(url)
-    if userinfo and refers(unquote(userinfo[1])):
+    if refers(unquote(url.rpartition("@")[0])):
         raise InputError(
             "{url}: an address cannot refer to a secret; only a config can", url=without_userinfo(url)[:200]
         )
