@@ -92,3 +92,28 @@ def test_used_invitation_makes_no_second_account(chromium: Browser, served: str)
             button(guest, t("Create account"))
         expect(first).to_have_url(re.compile("/account$"))
         expect(second.get_by_role("alert").first).to_contain_text("used before or has expired")
+
+
+KEPT = """async () => [await caches.match("/read"), await caches.match("/picture?u=private")].map(each => !!each)"""
+
+
+def test_signing_out_leaves_nothing_that_was_read_in_the_browser(chromium: Browser, served: str) -> None:
+    t = in_language("en")
+    with opened(chromium) as admin, opened(chromium) as guest:
+        guest.goto(invite(admin, served, t))
+        fill(guest, name="li", password=PASSWORD, again=PASSWORD)
+        button(guest, t("Create account"))
+        guest.goto(f"{served}/read")
+        guest.evaluate("navigator.serviceWorker.ready.then(() => true)")
+        guest.reload()  # now through the service worker
+        guest.wait_for_function("() => navigator.serviceWorker.controller !== null")
+        guest.evaluate(
+            """async () => (await caches.open("headwater-files-1")).put("/picture?u=private", new Response("x"))"""
+        )
+        guest.wait_for_function("async () => !!(await caches.match('/read'))")
+        assert guest.evaluate(KEPT) == [True, True]
+        guest.locator("details.me summary").click()
+        guest.locator("details.me").get_by_role("button", name=t("Sign out")).click()
+        expect(guest).to_have_url(re.compile("/login"))
+        guest.wait_for_function("async () => !(await caches.match('/read'))")
+        assert guest.evaluate(KEPT) == [False, False]

@@ -40,11 +40,17 @@ const keep = async (kind, key, answer) => {
   await trim(cache, kind === PAGES ? MOST_PAGES : MOST_FILES);
 };
 
-const forgetAll = () => caches.delete(PAGES);
+// What one person has read, pictures too, is not kept for the next; nor what arrives after they have left.
+let leavings = 0;
+const forgetAll = () => {
+  leavings += 1;
+  return Promise.all([PAGES, FILES].map((name) => caches.delete(name)));
+};
 
 const fromNetwork = async (event, kind, key) => {
+  const before = leavings;
   const answer = await fetch(event.request);
-  if (answer.ok && !answer.redirected) event.waitUntil(keep(kind, key, answer.clone()));
+  if (answer.ok && !answer.redirected && before === leavings) event.waitUntil(keep(kind, key, answer.clone()));
   else if (answer.redirected && new URL(answer.url).pathname === "/login") await forgetAll(); // another person may sign in
   return answer;
 };
