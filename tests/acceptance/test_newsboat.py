@@ -1,7 +1,7 @@
 """newsboat, as Debian has it, reads from a running server: what is read and starred flows both ways.
 
 newsboat is driven by keys in a terminal of its own; what it did is looked up in the server's database, and what it
-knows in its own. It shows no folders: other clients' requests cover these.
+knows in its own. A folder is a tag in it.
 """
 
 import os
@@ -58,28 +58,16 @@ def feed(title: str, *names: str) -> str:
 
 
 class Newsboat:
-    """newsboat with a configuration and a cache in a folder."""
+    """newsboat with a home of its own, and a configuration where it looks for one."""
 
-    def __init__(self, directory: Path, port: int, name: str, password: str) -> None:
-        self._directory = directory
-        directory.mkdir()
-        config = CONFIG.format(port=port, name=name, password=password)
-        (directory / "config").write_text(config)
-        (directory / "urls").write_text("")
-        self._arguments = [
-            str(NEWSBOAT),
-            *(
-                "-C",
-                str(directory / "config"),
-                "-u",
-                str(directory / "urls"),
-                "-c",
-                str(directory / "cache.db"),
-            ),
-        ]
+    def __init__(self, home: Path, config: str) -> None:
+        self._directory = home / ".newsboat"
+        self._directory.mkdir(parents=True)
+        (self._directory / "config").write_text(config)
+        self._arguments = [str(NEWSBOAT)]
         self._environment = {
             "PATH": os.environ["PATH"],
-            "HOME": str(directory),
+            "HOME": str(home),
             "TERM": "xterm",
             "LANG": "C.UTF-8",
         }
@@ -159,18 +147,21 @@ def test_newsboat_reads_marks_and_stars_and_survives_restart(
     headwater = Headwater(tmp_path, database_url)
     origin.route("/one", body=feed("First feed", "red", "green", "blue"))
     origin.route("/two", body=feed("Second feed", "cat", "dog"))
-    headwater.ok("source", "add", origin.url("/one"), "--folder", "News")
+    headwater.ok("source", "add", origin.url("/one"), "--folder", "Colours")
     headwater.ok("source", "add", origin.url("/two"))
     port = free_port()
     with Store.open(database_url) as store:
         with store.writing() as connection:
             _, password = add_app_password(connection, user_id=USER, name="newsboat", now=time.time())
             name = get_user(connection, USER).name
-        newsboat = Newsboat(tmp_path / "newsboat", port, name, password)
+        config = CONFIG.format(port=port, name=name, password=password)
+        newsboat = Newsboat(tmp_path / "newsboat", config)
         with serving(headwater, port):
             newsboat.reload()
             assert newsboat.feeds() == {"First feed", "Second feed"}
             assert newsboat.items() == dict.fromkeys(("red", "green", "blue", "cat", "dog"), True)
+            # A folder is a tag: without its feeds, the second one is the first of the list.
+            newsboat.press(("Second feed", "F"), ("Filter:", 'tags !# "Colours"\r'), ("Second", "Q"))
             # Read on the server: newsboat learns it.
             with store.writing() as connection:
                 places = list_places(connection, USER, EntryFilter(), limit=100)

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from headwater.store.core.database import Store
-from headwater.store.people.app_passwords import fever_key
+from headwater.store.people.app_passwords import fever_key, list_app_passwords
 from headwater.store.people.folders import make_folder_path
 from tests.clock import FakeClock
 from tests.web.api.conftest import ADDRESS
@@ -38,6 +38,15 @@ def ids(text: str) -> list[int]:
 def test_fever_refuses_unknown_key(client: TestClient, person: Person) -> None:
     for form in ({}, {"api_key": "x"}, {"api_key": fever_key("bob", person.password)}):
         assert client.post("/fever/?api&feeds&items", data=form).json() == {"api_version": 3, "auth": 0}
+
+
+def test_fever_notes_that_the_app_password_was_used(
+    client: TestClient, person: Person, store: Store, clock: FakeClock
+) -> None:
+    clock.advance(1_000)
+    ask(client, person, "unread_item_ids")
+    with store.reading() as connection:
+        assert [each.last_used_at for each in list_app_passwords(connection, person.id)] == [clock()]
 
 
 def test_fever_first_sync_shows_groups_feeds_and_items(client: TestClient, person: Person) -> None:

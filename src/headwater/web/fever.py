@@ -12,7 +12,12 @@ from sqlalchemy import Connection
 
 from headwater.model import User
 from headwater.publish.bodies import text_of_item
-from headwater.store.people.app_passwords import find_user_by_fever_key
+from headwater.store.people.app_passwords import (
+    find_app_password_by_fever_key,
+    find_user_by_fever_key,
+    is_app_password_use_worth_noting,
+    note_app_password_use,
+)
 from headwater.store.people.entries import (
     Entry,
     EntryFilter,
@@ -56,7 +61,7 @@ async def fever(request: Request, context: InContext) -> Response:
     """Answer what the parameters ask for, to an app that knows the key of an app password."""
     parameters = await Parameters.read(request)
     key = parameters.first("api_key") or ""
-    user = await context.store.read(find_user_by_fever_key, key) if 0 < len(key) <= 100 else None
+    user = await _find_user(context, key) if 0 < len(key) <= 100 else None
     found: Json = {"api_version": API_VERSION, "auth": int(user is not None)}
     if user is not None:
         if parameters.first("mark") is not None or parameters.first("unread_recently_read") is not None:
@@ -69,6 +74,17 @@ async def fever(request: Request, context: InContext) -> Response:
             for start in range(0, len(numbers), AT_ONCE):
                 found["items"] += await _read(context, user, numbers[start : start + AT_ONCE])
     return Response(orjson.dumps(found), media_type="application/json")
+
+
+async def _find_user(context: Context, key: str) -> User | None:
+    """The user whose app password makes this key, with its use noted."""
+    user = await context.store.read(find_user_by_fever_key, key)
+    if user is not None:
+        known = await context.store.read(find_app_password_by_fever_key, key)
+        now = context.clock()
+        if known is not None and is_app_password_use_worth_noting(known, now):
+            await context.store.write(note_app_password_use, known.id, now)
+    return user
 
 
 def _answer(connection: Connection, user: User, parameters: Parameters, loose: str | None) -> Json:

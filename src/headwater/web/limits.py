@@ -9,7 +9,7 @@ LARGEST_BODY_BYTES = 2_000_000
 LARGEST_OF_STRANGERS_BYTES = 20_000  # reading a form may take a microsecond a byte
 LARGEST_LIST_BYTES = 12_000_000  # a list of a hundred thousand feeds
 LISTS = (
-    *("/api/sources/import", "/sources/import", "/api/feeds/import"),
+    *("/api/sources/import", "/sources/import", "/api/feeds/import", "/read/feeds/import"),
     *("/reader/api/0/subscription/import", "/api/greader.php/reader/api/0/subscription/import"),
 )
 # What is read before anyone is known.

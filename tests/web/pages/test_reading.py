@@ -288,6 +288,24 @@ def test_feeds_are_arranged_a_page_at_a_time(visitor: Visitor, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("items")
+def test_lists_of_feeds_are_imported_and_exported(visitor: Visitor, store: Store) -> None:
+    opml = (
+        b"<opml version='2.0'><body><outline text='Far'><outline text='B' xmlUrl='https://b.example/f'/></outline>"
+        b"<outline text='bad' xmlUrl='no address'/></body></opml>"
+    )
+    told = visitor.send("/read/feeds/import", page="/read/add", files={"file": ("a.opml", opml)})
+    assert "1 added, 0 known already, 1 rejected" in told.text and "no address" in told.text
+    exported = visitor.client.get("/read/feeds/export")
+    assert exported.headers["content-disposition"] == 'attachment; filename="headwater.opml"'
+    assert "https://b.example/f" in exported.text and 'text="Far"' in exported.text
+    for files in ({"file": ("a.opml", b"")}, {"file": ("a.opml", b"<html>")}, {"other": ("a", b"x")}):
+        refused = visitor.send("/read/feeds/import", page="/read/add", files=files)
+        assert refused.status_code == 422, refused.text
+    with store.reading() as connection:
+        assert len(list_subscriptions(connection, OWNER)) == 3
+
+
+@pytest.mark.usefixtures("items")
 def test_bookmarks_are_kept_edited_found_and_deleted(visitor: Visitor) -> None:
     visitor.send("/bookmarks", page="/bookmarks", item="1", back="/bookmarks")
     visitor.send("/bookmarks", page="/bookmarks", url="https://b.example/page", tags="later")

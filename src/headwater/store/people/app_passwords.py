@@ -86,10 +86,12 @@ def find_user_by_fever_key(connection: Connection, md5: str) -> User | None:
 
 def find_app_password(connection: Connection, password: str) -> AppPassword | None:
     """The app password with this text; None if it is unknown."""
-    row = connection.execute(
-        select(app_passwords).where(app_passwords.c.password_hash == _hash(password))
-    ).first()
-    return None if row is None else _app_password(row)
+    return _find_password(connection, app_passwords.c.password_hash == _hash(password))
+
+
+def find_app_password_by_fever_key(connection: Connection, md5: str) -> AppPassword | None:
+    """The app password that makes this Fever key; None if it is unknown."""
+    return _find_password(connection, app_passwords.c.fever_hash == _hash(md5.strip().lower()))
 
 
 def is_app_password_use_worth_noting(password: AppPassword, now: float) -> bool:
@@ -114,6 +116,11 @@ def _find(connection: Connection, is_it: ColumnElement[bool]) -> User | None:
         .where(is_it, users.c.is_disabled.is_(False))
     ).first()
     return None if row is None else user_from(row)
+
+
+def _find_password(connection: Connection, is_it: ColumnElement[bool]) -> AppPassword | None:
+    row = connection.execute(select(app_passwords).where(is_it)).first()
+    return None if row is None else _app_password(row)
 
 
 def _hash(secret: str) -> bytes:

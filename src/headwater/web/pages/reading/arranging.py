@@ -1,15 +1,20 @@
 """`/read/feeds` and `/read/add`: what a person subscribes to, arranged in folders; new feeds by their address."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.datastructures import UploadFile
 
 from headwater.collect.context import read_visit_context
 from headwater.errors import HeadwaterError, InputError
 from headwater.fetch.client import make_fetcher
-from headwater.sources.subscribing import subscribe_to_address
+from headwater.sources.importing.reading import read_export
+from headwater.sources.lists import Imported
+from headwater.sources.subscribing import export_for, import_for, subscribe_to_address
 from headwater.store.people.folders import (
     add_folder,
     change_folder,
@@ -25,6 +30,8 @@ from headwater.store.people.subscriptions import (
     find_subscriptions,
     unsubscribe,
 )
+from headwater.web.api.subscriptions import OPML
+from headwater.web.pages.adding import LARGEST_LIST_BYTES
 from headwater.web.pages.frame import Action, InUserAction, InUserPage, Page
 from headwater.web.pages.visitor import own_path
 
@@ -42,7 +49,9 @@ async def arrange(page: InUserPage) -> HTMLResponse:
     return await _show(page)
 
 
-async def _show(page: Page, problem: str | None = None) -> HTMLResponse:
+async def _show(
+    page: Page, problem: str | None = None, report: Sequence[Imported] | None = None
+) -> HTMLResponse:
     """Folders and a page of feeds: those that the address asks for."""
     store, user_id, asked = page.context.store, page.user.id, page.request.query_params
     tree = await store.read(list_folders, user_id)
@@ -61,6 +70,8 @@ async def _show(page: Page, problem: str | None = None) -> HTMLResponse:
         "read_feeds.html",
         status=200 if problem is None else 422,
         problem=problem,
+        report=report,
+        rejected=[each for each in report or () if each.outcome == "rejected"],
         folders=tree,
         paths=folder_paths(tree),
         feeds=found[:ON_A_PAGE],
@@ -70,6 +81,37 @@ async def _show(page: Page, problem: str | None = None) -> HTMLResponse:
         folder_id=folder_id,
         search=search,
     )
+
+
+@router.get("/read/feeds/export")
+async def export(page: InUserPage) -> Response:
+    """A person's subscriptions, as other readers take them."""
+    return StreamingResponse(
+        export_for(page.context.store, page.user, page.context.clock()),
+        media_type=OPML,
+        headers={"Content-Disposition": 'attachment; filename="headwater.opml"'},
+    )
+
+
+@router.post("/read/feeds/import")
+async def import_(action: InUserAction) -> Response:
+    """Subscribe to what an export of another reader lists, and bring what was read and starred there."""
+    page = _editing(action)
+    upload = action.form.get("file")
+    data = await upload.read(LARGEST_LIST_BYTES + 1) if isinstance(upload, UploadFile) else b""
+
+    def work() -> list[Imported]:
+        return import_for(page.context.store, page.user, read_export(None, data), page.context.clock())
+
+    try:
+        if not data:
+            raise InputError("choose an OPML file first")
+        if len(data) > LARGEST_LIST_BYTES:
+            raise InputError("the file is larger than {limit} bytes", limit=LARGEST_LIST_BYTES)
+        report = await asyncio.to_thread(work)
+    except HeadwaterError as error:
+        return await _show(page, error.render(page.language))
+    return await _show(page, report=report)
 
 
 @router.post("/read/feeds/{subscription_id}")
