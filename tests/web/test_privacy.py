@@ -36,6 +36,7 @@ FOR_ALL = frozenset(
         *("/api/auth/login", "/api/auth/logout", "/api/auth/register"),
         *("/login/oidc", "/login/oidc/callback"),
         "/outlets/{name}.{format}",  # feeds that an admin publishes
+        *("/manifest.webmanifest", "/service-worker.js"),  # by which a browser installs the reader
         # Where reader apps sign in; without an app password they are told nothing.
         *("/accounts/ClientLogin", "/api/greader.php/accounts/ClientLogin"),
         *("/fever", "/fever/", "/api/fever.php", "/api/fever.php/"),

@@ -19,7 +19,7 @@ from headwater.web.context import InContext
 
 router = APIRouter(prefix="/catalogue", tags=["feeds"])
 
-Key = Annotated[str, Path(pattern="^[a-z-]{1,63}$", description="The pack's key.")]
+Key = Annotated[str, Path(max_length=63, description="The pack's key.")]
 
 
 class Catalogue(BaseModel):
