@@ -35,6 +35,7 @@ class Settings:
     """All settings, each with where it came from in `origins`."""
 
     database_url: str | None
+    sqlite_durability: str
     data_dir: Path
     collector_tick: float
     collector_concurrency: int

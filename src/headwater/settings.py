@@ -122,6 +122,14 @@ SETTINGS: tuple[Setting, ...] = (
         secret=True,
     ),
     Setting(
+        "sqlite_durability",
+        ("HEADWATER_SQLITE_DURABILITY",),
+        "normal",
+        *_choice("normal", "full"),
+        "What SQLite does at each commit. normal: a power failure may undo the last moments, damages nothing, and what"
+        " was undone is collected again. full: wait for the disk, so that nothing committed is lost.",
+    ),
+    Setting(
         "data_dir",
         ("HEADWATER_DATA_DIR",),
         _default_data_dir,

@@ -160,8 +160,9 @@ def main() -> int:
     settings = _read_settings()
     choose_language(settings.language)
     log_to_terminal(settings, is_service=True)
+    durability = settings.sqlite_durability
     try:
-        with wait_for(lambda: Store.open(settings.database, shared=True)) as store:
+        with wait_for(lambda: Store.open(settings.database, shared=True, durability=durability)) as store:
             finished, done = run(_collect(store, settings))
     except HeadwaterError as error:
         log.error("%s", error)  # noqa: TRY400 - it is one clear line

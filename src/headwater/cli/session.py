@@ -57,8 +57,10 @@ class Session:
 
         log_to_terminal(self.settings, is_service=waiting)
         _protect(self.settings.data_dir)
-        url = self.settings.database
-        return wait_for(lambda: Store.open(url, shared=True)) if waiting else Store.open(url)
+        url, durability = self.settings.database, self.settings.sqlite_durability
+        if waiting:
+            return wait_for(lambda: Store.open(url, shared=True, durability=durability))
+        return Store.open(url, durability=durability)
 
     def log_to_terminal(self, *, is_service: bool = False) -> None:
         log_to_terminal(self.settings, is_service=is_service)

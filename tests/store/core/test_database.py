@@ -33,6 +33,15 @@ def test_a_full_disk_is_waited_out(sqlite_template: Path, tmp_path: Path) -> Non
         assert caught.value.passing
 
 
+@pytest.mark.parametrize(("durability", "synchronous"), [("normal", 1), ("full", 2)])
+def test_sqlite_waits_for_the_disk_as_chosen(
+    sqlite_template: Path, tmp_path: Path, durability: str, synchronous: int
+) -> None:
+    url = copy_sqlite(sqlite_template, tmp_path / "headwater.db")
+    with Store.open(url, durability=durability) as store, store.writing() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == synchronous
+
+
 def test_process_frozen_in_a_transaction_holds_up_no_other(
     postgres_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,14 +42,15 @@ class Store:
 
     `shared`: by a process that works on for ever beside others, and that therefore lets go of a transaction in which
     it does nothing. A process that computes for minutes about what it reads is not that.
+    `durability`: "full" lets SQLite wait for the disk at each commit. A PostgreSQL server has a setting for that.
     """
 
-    def __init__(self, url: str, *, shared: bool = False) -> None:
+    def __init__(self, url: str, *, shared: bool = False, durability: str = "normal") -> None:
         self.url = _normalise(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.is_read_only = self.is_sqlite and _is_read_only(Path(str(self.url.database)))
         if self.is_sqlite:
-            self.engine = _sqlite_engine(self.url, self.is_read_only)
+            self.engine = _sqlite_engine(self.url, self.is_read_only, durability)
         else:
             self.engine = _postgres_engine(self.url, shared)
         readers = POSTGRES_THREADS if not self.is_sqlite else 4
@@ -60,11 +61,11 @@ class Store:
         )
 
     @classmethod
-    def open(cls, url: str, *, shared: bool = False) -> Self:
+    def open(cls, url: str, *, shared: bool = False, durability: str = "normal") -> Self:
         """Connect, and bring the tables up to date."""
         from headwater.store.core.migrate import upgrade  # Alembic-free unless there is something to do
 
-        store = cls(url, shared=shared)
+        store = cls(url, shared=shared, durability=durability)
         try:
             upgrade(store)
         except BaseException:
@@ -177,7 +178,7 @@ def _is_read_only(path: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0 and _may_be_database(path)
 
 
-def _sqlite_engine(url: URL, is_read_only: bool) -> Engine:
+def _sqlite_engine(url: URL, is_read_only: bool, durability: str) -> Engine:
     path = Path(str(url.database))
     if is_read_only:
         url = _read_only_url(url, path)
@@ -200,7 +201,7 @@ def _sqlite_engine(url: URL, is_read_only: bool) -> Engine:
     def set_up(connection: sqlite3.Connection, record: object) -> None:
         if not is_read_only:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA temp_store = MEMORY")
 
