@@ -16,6 +16,14 @@ def test_bound_items_leaves_usual_items_as_they_are() -> None:
     assert bound_items(items) is items
 
 
+def test_bound_items_cuts_categories_where_nothing_else_is_long() -> None:
+    long = ("x" * (LONGEST_LINE + 1),)
+    many = ("x",) * (MOST_PARTS + 1)
+    first, second = bound_items((Item("1", categories=long), Item("2", categories=many)))
+    assert first.cut and len(first.categories[0]) == LONGEST_LINE
+    assert second.cut and len(second.categories) == MOST_PARTS
+
+
 def test_bound_items_cuts_every_field_and_says_so() -> None:
     long = "x" * (LONGEST_TEXT + 1)
     (item,) = bound_items(

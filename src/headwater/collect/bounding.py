@@ -4,7 +4,7 @@ Publishers decide how long their texts are and how many; what is stored of them 
 again and again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -71,10 +71,14 @@ def _is_usual(item: Item) -> bool:
         and len(item.external_id) + len(item.title) + len(item.author or "") < LONGEST_LINE
         and all(_is_usual_url(url) for url in (item.url, item.image_url, item.comments_url))
         and len(item.language or "") < LONGEST_LINE
-        and not item.categories
+        and (not item.categories or _are_usual_lines(item.categories))
         and not item.enclosures
         and not item.extras
     )
+
+
+def _are_usual_lines(lines: Sequence[str]) -> bool:
+    return len(lines) <= MOST_PARTS and max(map(len, lines)) <= LONGEST_LINE
 
 
 def _is_usual_url(url: str | None) -> bool:

@@ -23,7 +23,8 @@ def make_show(config: Any, fetcher: Fetcher) -> Callable[[str], Awaitable[Respon
 
     The browser's connections go through the guard of `fetcher`.
     """
-    if not getattr(config, "browser", False):
+    # Most models have no such key, and asking one of those for it costs an error.
+    if "browser" not in type(config).model_fields or not config.browser:
         return None
     from headwater.services.browser import is_installed, show_page
 
