@@ -94,6 +94,12 @@ def test_taken_name_gets_a_number_and_is_never_taken_over(
     assert (me["name"], me["role"], me["email"]) == ("admin2", "reader", "a@b.example")
 
 
+def test_email_that_is_not_verified_is_not_taken(browser: TestClient, provider: OidcProvider) -> None:
+    provider.claims = {"sub": "1", "email": "boss@b.example", "email_verified": "false"}
+    sign_in(browser, provider)
+    assert browser.get("/api/auth/me").json()["email"] is None
+
+
 def test_closed_registration_refuses_the_unknown_and_takes_an_invitation(
     closed: TestClient, provider: OidcProvider, store: Store, clock: FakeClock
 ) -> None:

@@ -114,7 +114,7 @@ class Provider:
             keys = await _get_json(fetcher, _endpoint(found, "jwks_uri"))
         claims = self._verified(token, keys, attempt.nonce, now)
         name = claims.get("preferred_username") or str(claims.get("email") or "").partition("@")[0]
-        email = claims.get("email") if claims.get("email_verified") else None
+        email = claims.get("email") if claims.get("email_verified") in (True, "true") else None
         return Identity(
             f"{self._issuer}#{claims['sub']}",
             str(name or claims["sub"]),
