@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from headwater.cli.doctor import examine
+from headwater.cli.session import Session
 from headwater.store.collecting.queue import claim_sources
 from headwater.store.collecting.sources import add_source
 from headwater.store.core.database import Store
@@ -43,10 +45,21 @@ def test_a_working_headwater_is_well(database_url: str, tmp_path: Path, origin: 
     assert code == 0
     assert all(states(found, name) == {"ok"} for name in found), found
     assert set(found) == {
-        *("settings", "disk", "extras", "plugins", "database", "migrations", "clock", "collecting"),
+        *("settings", "disk", "extras", "plans", "plugins", "database", "migrations", "clock", "collecting"),
         *("pipelines", "search", "sources", "network"),
     }
     assert "127.0.0.1" in found["network"][0]["message"]
+
+
+def test_doctor_warns_of_plans_made_without_compiled_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEADWATER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr("headwater.schedule.arithmetic.load_native", lambda: None)
+    (plans,) = [finding for finding in examine(Session()) if finding.name == "plans"]
+    assert plans.state == "warning"
+    assert "C compiler" in str(plans.advice)
 
 
 def test_what_is_wrong_is_found(store: Store, tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ def examine(session: Session) -> Iterator[Finding]:
     yield from _settings(settings)
     yield from _disk(settings)
     yield from _extras()
+    yield from _plans()
     yield from _plugins()
     yield from _database(settings)
 
@@ -202,6 +203,22 @@ def _extras() -> Iterator[Finding]:
         "ok",
         Text("not installed: {names}", names=", ".join(missing)),
         Text("install one when you need it, as in: pip install 'headwater[{name}]'", name=missing[0]),
+    )
+
+
+def _plans() -> Iterator[Finding]:
+    from headwater.schedule.arithmetic import load_native
+
+    if load_native() is not None:
+        yield Finding("plans", "ok", Text("made by compiled code"))
+        return
+    yield Finding(
+        "plans",
+        "warning",
+        Text(
+            "made by Python code, which takes ten times as long: this installation has no compiled copy for its Python"
+        ),
+        Text("install a wheel made for this machine, or install a C compiler and reinstall headwater"),
     )
 
 
