@@ -78,6 +78,7 @@ class Settings:
     trusted_proxies: tuple[str, ...]
     auth_header: str | None
     registration: Literal["closed", "provider", "open"]
+    unsubscribed_sources: Literal["keep", "remove"]
     oidc_issuer: str | None
     oidc_client_id: str | None
     oidc_client_secret: str | None = field(repr=False)

@@ -434,6 +434,15 @@ SETTINGS: tuple[Setting, ...] = (
         "provider or the reverse proxy has signed in; open: everyone. New accounts are readers.",
     ),
     Setting(
+        "unsubscribed_sources",
+        ("HEADWATER_UNSUBSCRIBED_SOURCES",),
+        "keep",
+        *_choice("keep", "remove"),
+        "What becomes of sources without a subscriber and without a pipeline, such as those of a user who was removed: "
+        "keep: they are visited as before; remove: the hourly upkeep removes those that are older than a day. An admin "
+        "can restore them.",
+    ),
+    Setting(
         "oidc_issuer",
         ("HEADWATER_OIDC_ISSUER",),
         None,

@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 import pytest
 from sqlalchemy import func, select
@@ -16,7 +17,7 @@ from headwater.config import Settings, load_settings
 from headwater.model import Item
 from headwater.sources.adding import add_unvisited, read_new_source
 from headwater.store.collecting.queue import claim_due, claim_sources
-from headwater.store.collecting.sources import add_source
+from headwater.store.collecting.sources import add_source, change_source, list_sources
 from headwater.store.core.bulk import insert_rows
 from headwater.store.core.database import Store
 from headwater.store.core.tables import (
@@ -29,6 +30,8 @@ from headwater.store.core.tables import (
 )
 from headwater.store.people.entries import EntryFilter, list_places
 from headwater.store.people.marks import set_read_later
+from headwater.store.people.subscriptions import get_subscription_of, subscribe, unsubscribe
+from headwater.store.people.users import add_user, remove_user
 from headwater.store.pipelines.starting import start_runs
 from headwater.store.reading.items import ItemChange, write_items
 from headwater.store.reading.retention import count_by_source, delete_idle_items, surplus_items
@@ -38,7 +41,7 @@ from tests.collect.test_engine import collect, rss, titles
 from tests.origin import Answer, Origin
 from tests.pipeline.making import make_template
 
-DAY = 86_400.0
+HOUR, DAY = 3_600.0, 86_400.0
 
 
 @pytest.fixture
@@ -377,3 +380,35 @@ async def test_upkeep_ends_read_later_when_its_time_is_over(
         await keep_up(store, settings, clock)
         with store.reading() as connection:
             assert len(list_places(connection, 1, EntryFilter(read_later=True), limit=9)) == left
+
+
+@pytest.mark.parametrize("what", ["keep", "remove"])
+async def test_upkeep_removes_sources_without_a_subscriber_where_settings_say_so(
+    store: Store, settings: Settings, clock: FakeClock, what: Literal["keep", "remove"]
+) -> None:
+    read, left, used = (add(store, f"https://{name}.example/", clock) for name in ("read", "left", "used"))
+    template = make_template(store, {"step_type": "filter_content"})
+    with store.writing() as connection:
+        change_source(connection, used, clock(), pipeline_template_id=template.id)
+        user = add_user(connection, name="ann", now=clock())
+        for source_id in (read, left, used):
+            unsubscribe(connection, 1, get_subscription_of(connection, 1, source_id).id)
+        subscribe(connection, user.id, left, clock())
+        subscribe(connection, 1, read, clock())
+    settings = replace(settings, unsubscribed_sources=what)
+
+    def kept() -> set[int]:
+        with store.reading() as connection:
+            return {source.id for source in list_sources(connection)}
+
+    clock.advance(2 * DAY)
+    await keep_up(store, settings, clock)
+    assert kept() == {read, left, used}
+    with store.writing() as connection:
+        remove_user(connection, user.id)
+    young = add(store, "https://young.example/", clock)
+    with store.writing() as connection:
+        unsubscribe(connection, 1, get_subscription_of(connection, 1, young).id)
+    clock.advance(2 * HOUR)
+    await keep_up(store, settings, clock)
+    assert kept() == {read, used, young} | ({left} if what == "keep" else set())

@@ -10,11 +10,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 from headwater.config import Settings
 from headwater.store.collecting.counting import count_old_sources, note_source_count
 from headwater.store.collecting.queue import reset_future_plans
+from headwater.store.collecting.sources import remove_unsubscribed
 from headwater.store.core.database import Store
 from headwater.store.core.periodic import Turn, end_turn, keep_turn, take_turn
 from headwater.store.people.marks import cleanup_read_later
@@ -81,6 +83,7 @@ class Upkeep:
         self._store = store
         self._rule = Rule(settings.retention_days, settings.retention_items)
         self._record_seconds = DAY * settings.retention_visit_days
+        self._removes_unsubscribed = settings.unsubscribed_sources == "remove"
         self._clock = clock
         self._give_up = give_up
         self._holder = uuid4().hex
@@ -123,6 +126,7 @@ class Upkeep:
             await self._set_right(now)
             await self._store.write(cleanup_read_later, now)
             await self._forget_stories(now)
+            await self._remove_unsubscribed(now)
             await self._roll_up(now, done)
             note = await self._purge(turn, now, done)
             await self._store.write(note_item_count, await self._store.read(count_all_items), now)
@@ -150,6 +154,15 @@ class Upkeep:
     async def _forget_stories(self, now: float) -> None:
         """Delete the keys of stories that are too old to be copied any more."""
         while await self._paced(lambda rows: self._store.write(delete_old_keys, now, rows)):
+            pass
+
+    async def _remove_unsubscribed(self, now: float) -> None:
+        """Remove sources that have no subscriber, if the settings say so."""
+        if not self._removes_unsubscribed:
+            return
+        remove = partial(remove_unsubscribed, made_before=now - DAY, now=now)
+        after = 0
+        while after := await self._paced(lambda rows: self._store.write(remove, after, rows)):
             pass
 
     async def _roll_up(self, now: float, done: Done) -> None:

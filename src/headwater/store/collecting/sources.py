@@ -260,6 +260,27 @@ def set_schedule_enabled(connection: Connection, source_id: int, enabled: bool, 
     return change_source(connection, source_id, now, schedule_enabled=enabled)
 
 
+def remove_unsubscribed(
+    connection: Connection, after: int, limit: int, *, made_before: float, now: float
+) -> int:
+    """Of the next sources from after the one numbered `after`, remove those without a subscriber and a pipeline.
+
+    Returns the number of the last one that was looked at, 0 at the end.
+    """
+    column = sources.c
+    query = select(column.id, column.created_at, column.pipeline_template_id).where(
+        ~column.is_deleted, column.id > after
+    )
+    found = connection.execute(query.order_by(column.id).limit(limit)).all()
+    old = [row[0] for row in found if row[1] < made_before and row[2] is None]
+    read = select_by(
+        connection, "SELECT source_id FROM subscriptions WHERE source_id {values}", old, "bigint"
+    )
+    unread = set(old) - {row[0] for row in read}
+    change_sources(connection, sorted(unread), now, is_deleted=True)
+    return found[-1][0] if found else 0
+
+
 def change_source(connection: Connection, source_id: int, now: float, **values: Any) -> Source:
     """Write checked values of a source's own columns; `config` as a mapping."""
     get_source(connection, source_id)
