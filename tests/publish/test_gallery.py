@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import apprise
 import feedparser
 import pytest
 
@@ -24,6 +25,7 @@ from headwater.store.core.database import Store
 from headwater.store.core.tables import pipeline_executions
 from headwater.store.pipelines.templates import change_template, get_template
 from headwater.store.publishing.digests import make_due
+from headwater.store.publishing.targets import get_target
 from headwater.store.reading.media import media_secret
 from headwater.store.reading.outlets import read_edition
 from tests.fetch import door
@@ -263,6 +265,31 @@ async def test_keyword_alert_reaches_the_webhook(place: Place) -> None:
     assert message["item"]["source_name"] == "One"
 
 
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")  # apprise imports it
+@pytest.mark.parametrize(
+    ("given", "kind", "address"),
+    [
+        ("https://example.org/hook", "webhook", "https://example.org/hook"),
+        ("${HOOK}", "webhook", "${HOOK}"),
+        ("https://hooks.slack.com/services/T/B/x", "apprise", "https://hooks.slack.com/services/T/B/x"),
+        ("https://open.feishu.cn/open-apis/bot/v2/hook/abc-def", "apprise", "feishu://abc-def"),
+        ("https://oapi.dingtalk.com/robot/send?access_token=abc", "apprise", "dingtalk://abc"),
+        ("tgram://123456789:abcdefg_hijklmnop/12315544", "apprise", None),
+    ],
+)
+def test_keyword_alert_takes_the_address_that_a_chat_gives_out(
+    store: Store, given: str, kind: str, address: str | None
+) -> None:
+    with store.writing() as connection:
+        use_entry(connection, "keyword-alert", {"keywords": "poker", "webhook": given}, 1.0)
+        target = get_target(connection, "keyword-alert")
+    key = "url" if kind == "webhook" else "apprise_urls"
+    expected = address or given
+    assert (target.kind, target.config[key]) == (kind, expected if kind == "webhook" else [expected])
+    if kind == "apprise":
+        assert apprise.Apprise.instantiate(expected) is not None, "apprise knows it"
+
+
 async def test_page_watch_sends_the_difference(place: Place) -> None:
     def page(price: int) -> None:
         body = f"<html><head><title>Shop</title></head><body><p>A boat costs {price} euros today.</p></body></html>"
@@ -311,6 +338,8 @@ def test_gallery_refuses_what_is_missing_and_makes_nothing(store: Store) -> None
             use_entry(connection, "archive", {"colour": "red"}, 1.0)
         with pytest.raises(InputError, match="the gallery has no nothing"):
             use_entry(connection, "nothing", {}, 1.0)
+        with pytest.raises(InputError, match="is not an address: it begins"):
+            use_entry(connection, "keyword-alert", {"keywords": "a", "webhook": "example.org"}, 1.0)
         with pytest.raises(InputError, match="no folder Nowhere"):
             use_entry(connection, "archive", {"folder": "Nowhere"}, 1.0)
     assert len({entry.key for entry in GALLERY}) == len(GALLERY) == 8

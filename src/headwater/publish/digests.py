@@ -313,9 +313,14 @@ def _local_day(digest: Digest) -> str:
     return datetime.fromtimestamp(digest.due_at, read_zone(digest.zone)).strftime("%Y-%m-%d %H:%M")
 
 
+def issue_key(digest_id: int, due_at: float, language: str) -> str:
+    """What the idempotency keys of an issue's messages begin with."""
+    return f"digest-{digest_id}-{due_at:.0f}" + (f"-{language}" if language else "")
+
+
 def messages_of(digest: Digest, issue: NewIssue | Issue, again: str = "") -> list[NewDelivery]:
     """The issue for each of its digest's targets; the same key however often it is made."""
-    key = f"digest-{digest.id}-{digest.due_at:.0f}" + (f"-{issue.language}" if issue.language else "") + again
+    key = issue_key(digest.id, digest.due_at, issue.language) + again
     data = {
         "digest": {"name": digest.name, "title": digest.title, "language": issue.language or None},
         "items": issue.data.get("items", []),

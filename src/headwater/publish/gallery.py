@@ -15,6 +15,7 @@ from headwater.language import Language
 from headwater.pipeline.templates import read_template
 from headwater.publish.digests import read_digest
 from headwater.publish.targets import read_target
+from headwater.services.targets import chat_address
 from headwater.store.collecting.sources import add_source
 from headwater.store.pipelines.attaching import Scope, attach
 from headwater.store.pipelines.starting import start_runs
@@ -93,11 +94,9 @@ class Maker:
         return Selection(folders=(self.folder,)) if self.folder else Selection()
 
     def target(self) -> str:
-        """A mailbox or a webhook, under the name of the entry."""
+        """A mailbox, a webhook or a chat, under the name of the entry."""
         mail = self.values.get("email")
-        kind, config = (
-            ("email", {"recipients": [mail]}) if mail else ("webhook", {"url": self.values["webhook"]})
-        )
+        kind, config = ("email", {"recipients": [mail]}) if mail else _hook(self.values["webhook"].strip())
         added = add_target(self._connection, read_target(self.name, kind, config), self._now)
         self.made = replace(self.made, targets=(*self.made.targets, added.name), sends_mail=bool(mail))
         return added.name
@@ -153,6 +152,18 @@ class Maker:
         )
         self.made = replace(self.made, sources=(*self.made.sources, added.name))
         return added.id
+
+
+def _hook(address: str) -> tuple[str, dict[str, Any]]:
+    """The kind and the config of a target for a webhook's address, or for that of a chat service."""
+    if "://" not in address and not address.startswith("${"):
+        raise InputError(
+            "{address} is not an address: it begins with https://, or with a chat's own name, as tgram://",
+            address=address,
+        )
+    if address.startswith("${") or (chat := chat_address(address)) is None:
+        return "webhook", {"url": address}
+    return "apprise", {"apprise_urls": [chat]}
 
 
 def step(step_type: str, *, is_critical: bool = True, **config: Any) -> dict[str, Any]:

@@ -67,9 +67,11 @@ def reveal_if_set(context: ServiceContext, text: str | None) -> str | None:
 
 def _missing(variable: str) -> StepError:
     plain = variable.removeprefix(SECRET_PREFIX)
+    if plain in MODEL_VARIABLES:  # a step's config refers to them unless it is changed
+        return StepError("the language model is not set: give {names}", names=plain)
     return StepError(
         "the config refers to {variable}, but there is no such variable in the environment of this process",
-        variable=plain if plain in MODEL_VARIABLES else variable,
+        variable=variable,
     )
 
 
@@ -144,6 +146,11 @@ async def post(
         passing = PassingStepError("{url} answered {status}: {answer}", **values)
         passing.retry_after_seconds = response.hints.retry_after_seconds
         raise passing
+    if response.status == 401 and auth is not None:
+        raise StepError(
+            "{url} refuses the API key (401); check the variable OPENAI_API_KEY, or api_key of the step: {answer}",
+            **values,
+        )
     raise StepError("{url} answered {status}: {answer}", **values)
 
 

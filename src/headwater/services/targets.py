@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
+from urllib.parse import parse_qsl, urlsplit
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
@@ -109,6 +110,27 @@ class TargetConfig(TargetFields):
     def templates(self) -> dict[str, str]:
         named = {"title": self.title, "body": self.body, "html": self.html}
         return {key: text for key, text in named.items() if text is not None}
+
+
+# Chat services over whose webhooks apprise speaks, by the host of the address that they give out.
+_CHAT_HOSTS = frozenset(
+    {
+        *("hooks.slack.com", "discord.com", "discordapp.com", "chat.googleapis.com", "ntfy.sh"),
+        *("qyapi.weixin.qq.com", "open.larksuite.com"),
+    }
+)
+
+
+def chat_address(address: str) -> str | None:
+    """An address of a chat service as apprise takes it; None if the address is not one."""
+    parts = urlsplit(address)
+    if parts.scheme.lower() not in ("http", "https"):
+        return address
+    if parts.hostname == "open.feishu.cn":
+        return f"feishu://{parts.path.rstrip('/').rpartition('/')[2]}"
+    if parts.hostname == "oapi.dingtalk.com":
+        return f"dingtalk://{dict(parse_qsl(parts.query)).get('access_token', '')}"
+    return address if parts.hostname in _CHAT_HOSTS else None
 
 
 def check_fields(kind: Kind, fields: TargetFields) -> None:

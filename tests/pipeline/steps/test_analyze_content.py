@@ -89,7 +89,12 @@ async def test_one_that_does_not_is_repaired_once(
     [
         (Answer(status=429, body="busy", headers={"Retry-After": "12"}), True, "429: busy", 12.0),
         (Answer(status=503, body="down"), True, "503: down", None),
-        (Answer(status=401, body='{"error": {"message": "bad key"}}'), False, "401.*bad key", None),
+        (
+            Answer(status=401, body='{"error": {"message": "bad key"}}'),
+            False,
+            "refuses the API key .401.; check .*OPENAI_API_KEY.*bad key",
+            None,
+        ),
         (Answer(body="<html>"), False, "something else than a JSON object", None),
         (Answer(body='{"choices": []}'), False, "no message", None),
         (Answer(status=401, body="wrong key: sk-model"), False, r"wrong key: \*\*\*", None),
@@ -152,7 +157,7 @@ async def test_templates_stay_in_their_sandbox(
 
 async def test_a_missing_variable_is_named(tmp_path: Path, fetcher: Fetcher, origin: Origin) -> None:
     context = make_context(tmp_path, fetcher, item={"title": "x"})
-    with pytest.raises(StepError, match="refers to OPENAI_MODEL, but there is no"):
+    with pytest.raises(StepError, match="language model is not set: give OPENAI_MODEL"):
         await run_step(AnalyzeContent(), context)
 
 

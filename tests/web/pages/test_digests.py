@@ -1,10 +1,13 @@
 """Digests in the browser."""
 
 import html
+from dataclasses import replace
 
 from headwater.model import Item
-from headwater.publish.digests import read_digest
+from headwater.publish.digests import messages_of, read_digest
+from headwater.publish.targets import read_target
 from headwater.store.core.database import Store
+from headwater.store.core.tables import deliveries
 from headwater.store.publishing.digests import (
     Digest,
     NewIssue,
@@ -13,12 +16,34 @@ from headwater.store.publishing.digests import (
     get_digest,
     settle_digest,
 )
+from headwater.store.publishing.targets import add_target
 from headwater.store.reading.selection import Selection
 from tests.clock import NOON, FakeClock
 from tests.publish.test_outlets import store_items
 from tests.web.pages.conftest import Visitor
 
 SPORTS = Selection(search="poker")
+
+
+def test_issue_shows_what_became_of_its_messages(visitor: Visitor, store: Store, clock: FakeClock) -> None:
+    with store.writing() as connection:
+        store_items(connection, Item("1", url="https://one.example/1", title="One"), folder="News")
+        add_target(connection, read_target("ann", "email", {"recipients": ["ann@example.org"]}), clock())
+        digest = Digest("morning", "News", "every 1 hours", targets=("ann",))
+        added = add_digest(connection, read_digest(digest, clock()), clock())
+        claimed = claim_digest(connection, now=clock() + 9_999, lease_until=clock() + 99_999)
+        assert claimed is not None
+        issue = NewIssue("Issue 1", "text", "<h1>Issue 1</h1>", (1,), language="zh")
+        messages = messages_of(replace(added, due_at=claimed.due_at), issue)
+        settle_digest(
+            connection, claimed, [issue], messages, position=1, next_at=clock() + 99_000, now=clock()
+        )
+        refused = deliveries.update().values(status="failed", error_message="no such mailbox", due_at=None)
+        connection.execute(refused)
+    assert "no such mailbox" in visitor.see("/digest-issues/1")
+    fields = {"page": "/digest-issues/1", "back": "/digest-issues/1"}
+    again = visitor.send("/deliveries/1/retry", **fields)
+    assert again.url.path == "/digest-issues/1"
 
 
 def test_digest_is_added_shown_and_removed(visitor: Visitor, store: Store, clock: FakeClock) -> None:

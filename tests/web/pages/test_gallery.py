@@ -46,6 +46,16 @@ def test_daily_digest_in_chinese_of_what_matters_needs_no_other_page(visitor: Vi
     assert "no pipeline makes" not in page, "it brought its own"
 
 
+def test_form_starts_with_the_time_zone_and_language_of_the_visitor(visitor: Visitor) -> None:
+    visitor.client.cookies.set("headwater_zone", "Asia/Shanghai")
+    page = visitor.see("/pipelines?language=zh")
+    assert 'name="zone" value="Asia/Shanghai"' in page
+    assert 'name="language" value="zh" required' in page, "a feed is translated into it"
+    assert 'name="language" value=""' in page, "a digest only if that is wanted"
+    assert 'name="zone" value="Asia/Shanghai"' in visitor.see("/digests")
+    assert 'name="zone" value="Asia/Shanghai"' in visitor.see("/alerts")
+
+
 def test_entry_that_lacks_a_field_says_so_beside_it_and_keeps_what_was_typed(visitor: Visitor) -> None:
     answer = visitor.send("/pipelines/gallery/page-watch", page="/pipelines", url="https://a.example/<b>")
     assert answer.status_code == 400

@@ -221,15 +221,18 @@ def list_deliveries(
     *,
     status: Status | None = None,
     target: str | None = None,
+    key_start: str | None = None,
     before_id: int | None = None,
     limit: int = 50,
 ) -> list[Delivery]:
-    """Deliveries, newest first."""
+    """Deliveries, newest first. `key_start`: those whose keys begin so."""
     query = _query().order_by(deliveries.c.id.desc()).limit(limit)
     if status is not None:
         query = query.where(deliveries.c.status == status)
     if target is not None:
         query = query.where(deliveries.c.target_id == get_target(connection, target).id)
+    if key_start is not None:
+        query = query.where(deliveries.c.idempotency_key.startswith(key_start, autoescape=True))
     if before_id is not None:
         query = query.where(deliveries.c.id < before_id)
     return [_delivery(row) for row in connection.execute(query)]

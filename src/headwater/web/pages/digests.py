@@ -13,7 +13,7 @@ from headwater.errors import ConflictError, HeadwaterError, InputError
 from headwater.formats.html import sanitize_html
 from headwater.language import Language
 from headwater.publish.digest_context import open_digest_context
-from headwater.publish.digests import read_digest, remake_issue, send_issue
+from headwater.publish.digests import issue_key, read_digest, remake_issue, send_issue
 from headwater.publish.outlets import read_content
 from headwater.publish.previews import Preview, digest_hints, preview_issues
 from headwater.store.publishing.digests import (
@@ -27,6 +27,7 @@ from headwater.store.publishing.digests import (
     make_due,
     remove_digest,
 )
+from headwater.store.publishing.outbox import list_deliveries
 from headwater.store.publishing.targets import list_targets
 from headwater.store.reading.listing import list_folders, refuse_unknown_folders
 from headwater.store.reading.outlets import list_outlets
@@ -37,6 +38,7 @@ from headwater.web.pages.frame import Action, InAction, InPage, Page
 router = APIRouter()
 
 LISTED_ISSUES = 50
+LISTED_DELIVERIES = 50
 NEW = Digest("", "", "daily 07:30")
 _NUMBERS = ("max_items", "item_characters")
 
@@ -51,7 +53,7 @@ async def add(action: InAction) -> Response:
     page = action.page
     page.require("admin")
     now = page.context.clock()
-    wanted = NEW
+    wanted = None
     try:
         wanted = await _read(action, replace(NEW, name=action.text("name")))
         digest = read_digest(wanted, now)
@@ -172,7 +174,7 @@ async def remove(action: InAction, name: str) -> Response:
 
 
 async def _show(
-    page: Page, edited: Digest = NEW, problem: str | None = None, status: int = 200
+    page: Page, edited: Digest | None = None, problem: str | None = None, status: int = 200
 ) -> HTMLResponse:
     store = page.context.store
     digests = await store.read(list_digests)
@@ -181,7 +183,7 @@ async def _show(
         status=status,
         digests=list(zip(digests, await store.read(_tell, digests, page.language), strict=True)),
         problem=problem,
-        **await _choices(page, edited),
+        **await _choices(page, edited or replace(NEW, zone=page.display.zone_name)),
     )
 
 
@@ -197,13 +199,16 @@ async def _show_issue(
 ) -> HTMLResponse:
     store = page.context.store
     issue = await store.read(get_issue, issue_id)
+    digest = await store.read(get_digest, issue.digest)
+    key = issue_key(digest.id, issue.due_at, issue.language)
     return await page.show(
         "issue.html",
         status=status,
         issue=issue,
         body=await _body(issue.html),
         targets=await store.read(list_targets),
-        chosen=(await store.read(get_digest, issue.digest)).targets,
+        chosen=digest.targets,
+        deliveries=await store.read(list_deliveries, key_start=key, limit=LISTED_DELIVERIES),
         problem=problem,
     )
 

@@ -121,7 +121,7 @@ async def retry(action: InAction, delivery_id: int) -> Response:
     page.require("admin")
     await page.context.store.write(retry_delivery, delivery_id, page.context.clock())
     place = action.text("back")
-    back = place if place.startswith("/targets/") else "/targets"
+    back = place if place.startswith(("/targets/", "/digest-issues/")) else "/targets"
     return action.back(back, page.t("delivery {id} is sent again", id=delivery_id))
 
 
