@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from headwater.config import Settings
 from headwater.model import Enclosure, Item
+from headwater.sources.catalogue import find_pack
 from headwater.store.core.database import Store
 from headwater.store.people.entries import get_entry
 from headwater.store.people.folders import list_folders
@@ -303,6 +304,18 @@ def test_lists_of_feeds_are_imported_and_exported(visitor: Visitor, store: Store
         assert refused.status_code == 422, refused.text
     with store.reading() as connection:
         assert len(list_subscriptions(connection, OWNER)) == 3
+
+
+def test_a_pack_is_followed_with_one_click_in_a_folder_of_its_name(visitor: Visitor, store: Store) -> None:
+    assert "Essays and life (Chinese)" in visitor.see("/"), "nothing is collected yet: the packs are offered"
+    followed = visitor.send("/read/packs", page="/read/add", pack="podcasts")
+    assert followed.status_code == 200 and "You follow Podcasts." in followed.text
+    with store.reading() as connection:
+        feeds = list_subscriptions(connection, OWNER)
+        assert [folder.name for folder in list_folders(connection, OWNER)] == ["Podcasts"]
+        assert len(feeds) == len(find_pack("podcasts").feeds) and all(feed.folder_id for feed in feeds)
+    refused = visitor.send("/read/packs", page="/read/add", pack="podcast")
+    assert refused.status_code == 404 and "did you mean podcasts?" in refused.text
 
 
 @pytest.mark.usefixtures("items")

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from headwater.config import Settings
 from headwater.errors import FailureKind
+from headwater.sources.catalogue import read_catalogue
 from headwater.states import tell_advice
 from headwater.store.collecting.outages import Outage, read_outages
 from headwater.store.collecting.queue import count_due
@@ -113,7 +114,7 @@ def home_routes(context: Context) -> APIRouter:
     async def home(page: InPage, span: Span = "7d") -> HTMLResponse:
         values = await current(page)
         if not values["seen"].counts.total:
-            return await page.show("welcome.html", **values)
+            return await page.show("welcome.html", packs=read_catalogue(), **values)
         drawn = await _draw(page, span)
         return await page.show("home.html", span=span, spans=tuple(SPANS), **drawn, **values)
 

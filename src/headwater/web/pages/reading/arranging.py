@@ -12,6 +12,7 @@ from starlette.datastructures import UploadFile
 from headwater.collect.context import read_visit_context
 from headwater.errors import HeadwaterError, InputError
 from headwater.fetch.client import make_fetcher
+from headwater.sources.catalogue import find_pack, pack_as_list, read_catalogue
 from headwater.sources.importing.reading import read_export
 from headwater.sources.lists import Imported
 from headwater.sources.subscribing import export_for, import_for, subscribe_to_address
@@ -114,6 +115,18 @@ async def import_(action: InUserAction) -> Response:
     return await _show(page, report=report)
 
 
+@router.post("/read/packs")
+async def follow_pack(action: InUserAction) -> Response:
+    """Subscribe to the feeds of a pack of the catalogue, in a folder of its name."""
+    page = _editing(action)
+    pack = find_pack(action.text("pack"))
+    title = pack.title_in(page.language)
+    store, now = page.context.store, page.context.clock()
+    await asyncio.to_thread(import_for, store, page.user, pack_as_list(pack, title), now)
+    told = page.t("You follow {name}.", name=title)
+    return action.back("/progress" if page.visitor.allows("admin") else "/read?view=all", told)
+
+
 @router.post("/read/feeds/{subscription_id}")
 async def change_feed(action: InUserAction, subscription_id: int) -> Response:
     """Its title, folder and muting, as a form says them."""
@@ -198,6 +211,7 @@ async def _show_adding(page: Page, url: str, problem: str | None = None) -> HTML
         folders=tree,
         paths=folder_paths(tree),
         site=site_of(page),
+        packs=read_catalogue(),
     )
 
 
