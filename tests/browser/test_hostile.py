@@ -38,9 +38,12 @@ def harmless(page: Page) -> None:
     """Nothing ran, nothing had to be stopped, and no link or handler waits for a click."""
     assert page.evaluate("window.__pwned") is None
     assert page.evaluate("window.__stopped") == []
-    assert (
-        page.evaluate("document.querySelectorAll('[href^=\"javascript:\"], [onerror], [onload]').length") == 0
+    waiting = page.locator('[href^="javascript:"]:not([data-bookmarklet]), [onerror], [onload]')
+    assert waiting.count() == 0
+    ours = page.locator("[data-bookmarklet]").evaluate_all(
+        "all => all.map((each) => each.getAttribute('href'))"
     )
+    assert all(href.startswith("javascript:location.href='http://127.0.0.1:") for href in ours)
     assert page.locator("script:not([src])").count() == 0
 
 

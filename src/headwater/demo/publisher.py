@@ -13,6 +13,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from headwater.demo.documents import CONTENT_TYPES, render
+from headwater.demo.pictures import PATH, draw
 from headwater.demo.sources import WINDOW, DemoSource
 
 HOOK = "/hook"
@@ -50,6 +51,8 @@ def create_publisher(
     @app.get("/{path:path}")
     async def answer(request: Request, path: str) -> Response:
         source = by_path.get("/" + path)
+        if (wanted := PATH.fullmatch(path)) is not None:
+            return Response(draw(int(wanted[1])), media_type="image/svg+xml")
         if source is None:
             return HTMLResponse(
                 "<!doctype html><title>Headwater demo</title><p>A page of the demo's publisher.</p>"

@@ -24,6 +24,9 @@ from headwater.fetch.client import make_fetcher
 from headwater.pipeline.templates import read_template
 from headwater.sources.adding import NewSource, add_unvisited, read_new_source
 from headwater.store.core.database import Store
+from headwater.store.people.marks import set_read_later, set_starred
+from headwater.store.people.reading import mark_all_read
+from headwater.store.people.subscriptions import OWNER, heard_sources
 from headwater.store.pipelines.attaching import attach
 from headwater.store.pipelines.starting import start_runs
 from headwater.store.pipelines.templates import add_template
@@ -35,6 +38,8 @@ from headwater.web.server import address_of, listen, serve, serve_app
 VISIT_EVERY_SECONDS = 5.0  # the source that publishes all the time
 DAY = 86_400.0
 FIRST_VISITS_APART = 420.0
+UNREAD_DAYS = 2
+READ_LATER_DAYS = 7.0
 TRIED_ITEMS = 30  # that the pipeline runs for at the start
 PICKED = "rivers"
 STEPS = (
@@ -111,6 +116,10 @@ def _furnish(connection: Connection, base: str, now: float) -> None:
     attach(connection, template.id, "source", [added.id], now)
     attach(connection, template.id, "folder", ["Harbour", "City"], now)
     newest = newest_items(connection, limit=TRIED_ITEMS)[:TRIED_ITEMS]
+    # As its owner would have left it: what is older is read, a few are kept.
+    mark_all_read(connection, OWNER, heard_sources(connection, OWNER), until=now - UNREAD_DAYS * DAY)
+    set_starred(connection, OWNER, [item.id for item in newest[3:12:4]], True, now)
+    set_read_later(connection, OWNER, [item.id for item in newest[5:7]], READ_LATER_DAYS, now)
     start_runs(connection, template, [item.id for item in newest], now)
 
 

@@ -10,8 +10,10 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import cache
 from random import Random
 from typing import Literal
+from zlib import crc32
 
 from headwater.demo.articles import write_article
+from headwater.demo.pictures import picture_address
 from headwater.demo.sources import ENDINGS, DemoItem, DemoSource, Trouble
 
 DAY = 86_400.0
@@ -19,7 +21,9 @@ WEEKS = 3
 SHOWN_BEFORE = 7 * DAY  # what a source shows when it is first visited is up to that old
 MOST_WEEKS = 8
 LASTS = 3 * DAY  # so long after its start a demo has something new to show
-LIVE_SECONDS = 12.0
+LIVE_SECONDS = 15.0
+LIVE_BEFORE = 3  # items that are there when the demo starts
+ILLUSTRATED = 3  # two in so many articles have a picture
 WEEKEND = 5
 
 Habit = Literal[
@@ -64,8 +68,8 @@ def _all_items(source: LivingSource, start_at: float) -> list[DemoItem]:
 
 
 def _live_items(source: LivingSource, start_at: float, now: float) -> list[DemoItem]:
-    """One every few seconds since the demo started, and a handful before; only the newest are ever shown."""
-    first = start_at - 8 * LIVE_SECONDS
+    """One every few seconds since the demo started, and a few before; only the newest are ever shown."""
+    first = start_at - LIVE_BEFORE * LIVE_SECONDS
     newest = int((now - first) // LIVE_SECONDS)
     return [
         _item(source, number, first + number * LIVE_SECONDS, Random(f"{source.slug} {number}"))
@@ -75,6 +79,9 @@ def _live_items(source: LivingSource, start_at: float, now: float) -> list[DemoI
 
 def _item(source: LivingSource, number: int, at: float, rng: Random) -> DemoItem:
     title, body = write_article(source.theme, source.language, rng)
+    drawn = crc32(f"{source.slug} {number}".encode())
+    if drawn % ILLUSTRATED:
+        body = f'<p><img src="{picture_address(drawn)}" width="640" height="360" alt=""></p>{body}'
     return DemoItem(number, title, body, at)
 
 

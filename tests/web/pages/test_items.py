@@ -39,6 +39,13 @@ def test_the_list_is_searched_filtered_and_turned(visitor: Visitor, store: Store
     assert seen == [f"number {n}" for n in range(ITEMS_ON_A_PAGE + 5)]
 
 
+def test_an_item_is_shown_beside_the_list(visitor: Visitor, store: Store) -> None:
+    with store.writing() as connection:
+        store_items(connection, Item("a", title="The river rises", content="<p>Water</p>"))
+    page = visitor.see("/items?item=1")
+    assert page.count("<h1") == 2 and "<p>Water</p>" in page
+
+
 def test_a_hostile_item_is_shown_harmless(visitor: Visitor, store: Store) -> None:
     with store.writing() as connection:
         store_items(
