@@ -159,7 +159,7 @@ PATHS = (
 )
 
 _FILL = (
-    # One in a hundred fails, one is switched off, one was removed; one in thirty is a sitemap.
+    # One in a hundred fails, one is paused, one was removed; one in thirty is a sitemap.
     """
     INSERT INTO sources (id, name, type, url, url_key, folder, is_deleted, schedule_enabled, last_error_kind,
         last_error, consecutive_failures, due_at, next_fetch_at, last_fetched_at, last_entry_at, plan_reason,
@@ -281,7 +281,7 @@ def fill(store: Store, scale: float, now: float) -> None:
         create_cursor(connection, "folder", now=now, selection=Selection(folders=("Folder 7",)))
         create_cursor(connection, "words", now=now, selection=Selection(search="word77"))
         add_up_visits(connection, now)
-    if not store.is_sqlite:  # as PostgreSQL does by itself, in time; SQLite has no such service
+    if not store.is_sqlite:  # as PostgreSQL's autovacuum does in time; SQLite has no such service
         with store.engine.connect() as plain, plain.execution_options(isolation_level="AUTOCOMMIT") as vacuum:
             vacuum.exec_driver_sql("VACUUM ANALYZE")
     with store.writing() as connection:

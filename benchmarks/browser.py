@@ -1,7 +1,7 @@
 """How long pages take in a real Chromium when much is stored: `make bench-browser`.
 
 The databases are those of `benchmarks.api`: `--scale 1` is 100,000 sources and 5,000,000 items; `--keep` leaves them in
-a folder for another time. One person has all the sources, as on a machine of their own, with everything read but the
+a folder for another time. One person has all the sources, as on a private machine, with everything read but the
 newest items. Each page is opened with an empty cache. A page is told by its first contentful paint and by when it
 answers to a person: when its document is read, its scripts have run and no long task is left. After that, a thousand
 articles are read by the key `j`: how long each takes to be shown, and how the memory of the page grows.

@@ -3,7 +3,7 @@
 Trivial runs: on PostgreSQL against plain Procrastinate, four jobs each of which defers the next; on SQLite against
 DBOS, a workflow of four steps. Runs with results, on both against DBOS: each step makes something that is kept (a full
 text, a summary, a translation, a score), DBOS as the step's output, we with the item as well, where people find it.
-Each in a process of its own with the same number of runs and the same concurrency, in turns within one run; what waits
+Each in a separate process with the same number of runs and the same concurrency, in turns within one run; what waits
 in a queue is enqueued before the clock starts. Ratios are what to read: the absolute figures are this machine's.
 """
 
@@ -189,7 +189,7 @@ def _call(
 def _measure(
     contestant: Contestant, database_url: str, directory: Path, runs: int, concurrency: int
 ) -> float:
-    """Runs a second, in a process of its own."""
+    """Runs a second, in a separate process."""
     directory.mkdir()
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(

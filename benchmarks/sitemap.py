@@ -2,7 +2,7 @@
 
     python -m benchmarks.sitemap
 
-Everything is measured in processes of its own against a server in another one; CPU time counts, and the highest
+Everything is measured in separate processes against a server in another one; CPU time counts, and the highest
 memory a process ever had (VmHWM). Targets: the second run, with 20 changes, one sitemap request and 20 page requests,
 at most a tenth of the first run's CPU; an unchanged sitemap one request; an index of 20 × 50,000 addresses under
 200 MB; a third of ultimate-sitemap-parser's CPU and a tenth of the memory it adds.
@@ -132,7 +132,7 @@ def _serve(port: Any) -> None:
 
 @contextmanager
 def publisher() -> Iterator[str]:
-    """A site in a process of its own."""
+    """A site in a separate process."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
     process.start()
@@ -160,7 +160,7 @@ def highest_memory() -> int:
     raise RuntimeError("no VmHWM in /proc/self/status")
 
 
-# -- what runs in processes of its own ----------------------------------------------------------------------
+# -- what runs in separate processes ----------------------------------------------------------------------
 
 
 async def _run(url: str, folder: Path) -> Any:

@@ -167,7 +167,7 @@ def take_reader(page: Page, address: str, kind: str = "") -> None:
 
 def take(page: Page, url: str, name: str) -> None:
     page.goto(url)
-    page.wait_for_timeout(500)  # for what the page loads by itself
+    page.wait_for_timeout(500)  # for what the page loads afterwards
     page.screenshot(path=IMAGES / f"{name}.png")
 
 

@@ -1,4 +1,4 @@
-"""The `headwater` command as tests run it: real processes in a directory of their own."""
+"""The `headwater` command as tests run it: real processes in their own directory."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def _suits_warm_interpreter(environment: dict[str, str]) -> bool:
 
 
 class Headwater:
-    """The command, in a directory of its own, on one database."""
+    """The command, in its own directory, on one database."""
 
     def __init__(self, directory: Path, database_url: str | None, *, python: str = sys.executable) -> None:
         self.directory = directory

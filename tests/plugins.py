@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def install(directory: Path, *more: str) -> str:
-    """Write the plugin's metadata, with `more` entry points, into `directory`; answers the PYTHONPATH to find it."""
+    """Write the plugin's metadata, with `more` entry points, into `directory`; returns the PYTHONPATH that finds it."""
     metadata = directory / "headwater_test_steps-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: headwater-test-steps\nVersion: 1.0\n")

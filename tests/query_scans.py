@@ -31,7 +31,7 @@ ALLOWED = {
     "store/collecting/counting.py": "the hourly count, and the first one before there was an upkeep",
     "store/reading/items.py:count_items": "the first count, before there was an upkeep",
     "store/reading/items.py:count_all_items": "the hourly count",
-    "store/reading/retention.py:own_rules": "few sources have a rule of their own, and no index tells which",
+    "store/reading/retention.py:own_rules": "few sources have their own rule, and no index tells which",
     "store/reading/retention.py:all_source_ids": "once after the rules have changed",
     # Pages in the order of an index.
     "store/reading/listing.py:first_sources": "a page, past the few that are deleted",

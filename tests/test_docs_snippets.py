@@ -1,6 +1,6 @@
 """Every example of the documents is run as it is printed, or says below it why the tests cannot.
 
-The shell and Python examples of a page are run in their order by one shell, in a home of its own where Headwater is
+The shell and Python examples of a page are run in their order by one shell, in its own home where Headwater is
 installed. The internet is a stand-in on loopback. An example that cannot be run is followed by a line in italics that
 says why, for readers too: *The tests do not run this: it needs Docker.* One that another test runs says how:
 *The tests run this together with …*

@@ -131,11 +131,33 @@ def test_every_text_has_a_translation() -> None:
     assert sorted(all_texts() - CHINESE.keys()) == []
 
 
+def test_every_translation_is_of_a_text_that_exists() -> None:
+    """A text that was reworded or removed takes its translation along."""
+    texts = "\n".join(
+        path.read_text(encoding="utf-8")
+        for suffix in ("html", "js", "toml")
+        for path in PACKAGE.rglob(f"*.{suffix}")
+        if path.name != "chinese.toml"
+    )
+    constants = {
+        node.value
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+    }
+    unused = [
+        text
+        for text in CHINESE.keys() - constants - all_texts()
+        if text not in texts and text.replace("'", "\\'") not in texts and not text.startswith("push: ")
+    ]
+    assert unused == []
+
+
 def test_errors_that_pages_and_the_api_show_name_no_command() -> None:
     """Which command helps is a hint of the error, and only the command line shows it."""
     served = ("collect", "fetch", "formats", "pipeline", "sources", "store/", "views", "web/")
     allowed = {
-        "the database {url} is only half filled: run `headwater migrate-to` once more and let it finish",
+        "the database {url} is incomplete: run `headwater migrate-to` once more and let it finish",
         "this sign-in link was used before or has expired; make another: headwater sign-in-link",  # the only way
     }
     assert {text for text in texts_in_code(*served, hints=False) if "headwater " in text} == allowed

@@ -78,7 +78,7 @@ def test_steps_of_the_quickstart_need_no_extra() -> None:
 
 @pytest.mark.slow
 def test_what_is_installed_from_it_works(wheel: Path, tmp_path: Path) -> None:
-    """In an environment of its own; only what Headwater depends on is borrowed from this one."""
+    """In its own environment; only what Headwater depends on is borrowed from this one."""
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True, timeout=60)
     python = environment / "bin" / "python"

@@ -93,8 +93,8 @@ def test_our_own_types_are_found_without_looking_for_plugins(monkeypatch: pytest
         ("web.broken", "Unfinished", "does not define collect"),
         ("web.broken", "CannotBeMade", "ValueError: no key is set"),
         ("web.broken", "WithoutPatience", "interval_minutes = 0 is not between"),
-        ("web.broken", "WithOurAlias", "Headwater has a sitemap of its own"),
-        ("rss.feed", "Good", "Headwater has a rss.feed of its own"),
+        ("web.broken", "WithOurAlias", "sitemap is built in"),
+        ("rss.feed", "Good", "rss.feed is built in"),
         ("Broken", "Good", "name of two parts"),
     ],
 )
@@ -146,12 +146,12 @@ def test_steps_go_through_the_same_door(installed: list[EntryPoint]) -> None:
     problems = {each.name: each.problem.render("en") for each in found.disabled}
     assert not found.usable
     assert "not a class that extends Step" in problems["count_words"]
-    assert "of its own" in problems["filter_content"]
+    assert "built in" in problems["filter_content"]
 
 
 @pytest.fixture(scope="session")
 def example_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example package as pip installs it, in a directory of its own; no network."""
+    """The example package as pip installs it, in its own directory; no network."""
     site = tmp_path_factory.mktemp("site")
     subprocess.run(
         [
@@ -167,7 +167,7 @@ def example_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def served(headwater: Headwater) -> tuple[str, Any]:
-    """The page of the first source and what the API says of the collector, from a server of its own."""
+    """The page of the first source and what the API says of the collector, from its own server."""
     process = headwater.start("serve", HEADWATER_PORT="0")
     try:
         assert process.stdout is not None

@@ -4,7 +4,7 @@ CPU seconds (user and system) per 1,000 visits of Headwater's whole process, in 
 parse, store every item), all unchanged (304), and a tenth of the feeds changed. Beside it, in the same run, the bare
 aiohttp client on the same event loop and bare pycurl, which make the same requests and do nothing with the answers, and
 `reader`. Then the same requests over TLS (see `tls.py`).
-What a PostgreSQL server spends is a process tree of its own: it is shown, and not part of Headwater's figure.
+What a PostgreSQL server spends is a separate process tree: it is shown, and not part of Headwater's figure.
 
 Then the cost of a claim of 100 among few and among very many sources, and the peak memory of a large fleet. Ratios
 are what to read: the absolute figures are this machine's. Each contender's cheapest round
@@ -154,7 +154,7 @@ def measure_claims(options: argparse.Namespace, server_url: str, directory: Path
 
 def measure_memory(options: argparse.Namespace, server_url: str, directory: Path, verdict: Verdict) -> None:
     print(
-        f"\nPeak memory of a fresh process, {options.fleet:,} sources on hosts of their own, 200 at once,"
+        f"\nPeak memory of a fresh process, {options.fleet:,} sources each on its own host, 200 at once,"
         f" after {options.fleet_visits:,} visits"
     )
     feeds = 1000

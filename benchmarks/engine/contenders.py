@@ -1,4 +1,4 @@
-"""Who is measured: Headwater, two bare clients, and `reader`, each in a process of its own that is told to visit.
+"""Who is measured: Headwater, two bare clients, and `reader`, each in a separate process that is told to visit.
 
 A visit round answers with the CPU seconds (user and system, all threads and child processes) it took for each feed.
 Starting, importing, opening databases and adding feeds are outside of it, for all alike: each contender visits one

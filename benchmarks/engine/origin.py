@@ -1,4 +1,4 @@
-"""An origin that is cheap enough not to be the bottleneck: a process of its own, every answer made beforehand.
+"""An origin that is cheap enough not to be the bottleneck: a separate process, every answer made beforehand.
 
 It serves `/N.xml` on every loopback address: an RSS feed of some items, with ETag and Last-Modified. `/publish`
 gives every tenth feed a new item. With TLS it keeps connections, or ends each after its answer, and then gives tickets
@@ -20,7 +20,7 @@ from typing import Literal, cast
 
 import uvloop
 
-ADDRESSES = 20  # of the loopback network, each a host of its own
+ADDRESSES = 20  # of the loopback network, each its own host
 CHANGED_EVERY = 10
 TlsMode = Literal["new", "resumed", "kept"]
 _WORDS = tuple(

@@ -31,7 +31,7 @@ MOST_OF_IDLE = 1.5
 
 
 def _fill(store: Store, port: int, count: int) -> None:
-    """A fleet that was visited before, nine in ten of it unchanged, each source a host of its own."""
+    """A fleet that was visited before, nine in ten of it unchanged, each source its own host."""
     fill(
         store,
         count,
@@ -102,7 +102,7 @@ def _collect(database: str, fleet: int, processes: int) -> tuple[float, float]:
 def measure_processes(
     options: argparse.Namespace, server_url: str, directory: Path, verdict: Verdict
 ) -> None:
-    print(f"\nVisits a second, {options.crowd:,} sources on hosts of their own, {os.cpu_count()} cores")
+    print(f"\nVisits a second, {options.crowd:,} sources each on its own host, {os.cpu_count()} cores")
     with serving(FEEDS, ITEMS) as port:
         for kind in options.databases:
             paces = []

@@ -108,7 +108,7 @@ def peak_memory(
 ) -> tuple[float, float, float]:
     """Megabytes at the peak of collecting, megabytes before it began, and visits a second.
 
-    Every source is a host of its own. The process that collects is another than the one that makes the fleet.
+    Every source is its own host. The process that collects is another than the one that makes the fleet.
     """
     with Store.open(database_url) as store:
         fill(

@@ -89,7 +89,7 @@ def _load(
 ) -> type | Text:
     """The class, or what is wrong."""
     if name in reserved:
-        return Text("Headwater has a {name} of its own, which no plugin may replace", name=name)
+        return Text("{name} is built in; a plugin cannot replace it", name=name)
     if len(entries) > 1:
         return Text("{count} packages bring one of this name; uninstall all but one", count=len(entries))
     try:

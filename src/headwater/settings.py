@@ -178,7 +178,7 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_POLICY",),
         "adaptive",
         *_choice("adaptive", "cadence", "interval"),
-        "How visits are planned, for every source that has no policy of its own.",
+        "How visits are planned, for sources without their own policy.",
     ),
     Setting(
         "budget_visits_per_day",
@@ -335,7 +335,7 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_SMTP_HOST",),
         None,
         *_text(r"[^\s/]+", "a host name"),
-        "The mail server for digests, alerts and pipelines that name none of their own.",
+        "The default mail server of digests, alerts and pipelines.",
     ),
     Setting(
         "smtp_port",
@@ -371,28 +371,28 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_MAIL_SENDER",),
         None,
         *_text(r".+@.+", "ann@example.org, or Ann <ann@example.org>"),
-        "The sender of e-mails that name none of their own.",
+        "The default sender of e-mails.",
     ),
     Setting(
         "mail_listen",
         ("HEADWATER_MAIL_LISTEN",),
         None,
         *_text(r"(lmtp|smtp)://[^\s/?#]+", "lmtp://127.0.0.1:2424 or smtp://127.0.0.1:2525"),
-        "Where `headwater serve` takes in letters for newsletter sources, from a mail server. Unset: nowhere.",
+        "Where `headwater serve` receives e-mail for newsletter sources from a mail server. Unset: nowhere.",
     ),
     Setting(
         "mail_domain",
         ("HEADWATER_MAIL_DOMAIN",),
         None,
         *_text(r"[A-Za-z0-9.-]{1,253}", "a domain, like news.example.org"),
-        "The domain of the addresses of newsletter sources. Once it is set, letters to other domains are refused.",
+        "The domain of the addresses of newsletter sources. Once it is set, e-mails to other domains are refused.",
     ),
     Setting(
         "mail_max_megabytes",
         ("HEADWATER_MAIL_MAX_MEGABYTES",),
         30,
         *_whole(1, 200),
-        "The largest letter that is taken in, in megabytes. Attachments are not kept.",
+        "The largest e-mail that is accepted, in megabytes. Attachments are not kept.",
     ),
     Setting(
         "contact_url",
@@ -454,7 +454,7 @@ SETTINGS: tuple[Setting, ...] = (
         ("HEADWATER_OIDC_CLIENT_ID",),
         None,
         *_text(r"\S.{0,499}", "1 to 500 characters"),
-        "The client that the OpenID Connect provider knows Headwater by.",
+        "The client ID of Headwater at the OpenID Connect provider.",
     ),
     Setting(
         "oidc_client_secret",
@@ -478,7 +478,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         _path,
         Text("a file"),
-        "Certificates of authorities of your own (PEM), trusted besides the usual ones.",
+        "Your own certificates authorities (PEM), trusted in addition to the usual ones.",
     ),
     Setting(
         "address_rules",
@@ -486,7 +486,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         _path,
         Text("a file"),
-        "Rules of your own (TOML) for what pasted addresses and handles mean; they stand before Headwater's.",
+        "Your own rules (TOML) for pasted addresses and handles; they take precedence over the built-in rules.",
     ),
     Setting(
         "password",

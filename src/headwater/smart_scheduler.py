@@ -90,7 +90,7 @@ def get_source_stats(conn: Any, source_id: str) -> dict[str, Any] | None:
             f"SELECT {', '.join(_COLUMNS)} FROM source_stats WHERE source_id = :source_id",  # noqa: S608
             {"source_id": str(source_id)},
         )
-    except Exception:  # noqa: BLE001 - each driver has errors of its own, and none may stop a collection
+    except Exception:  # noqa: BLE001 - each driver has its own errors, and none may stop a collection
         _log.exception("cannot read the statistics of source %s", source_id)
         _rollback(conn)
         return None
@@ -114,7 +114,7 @@ def get_recent_entries(
             " ORDER BY published_at DESC LIMIT :limit",
             {"source_id": int(source_id), "limit": max(int(limit), 0)},
         )
-    except Exception:  # noqa: BLE001 - each driver has errors of its own, and none may stop a collection
+    except Exception:  # noqa: BLE001 - each driver has its own errors, and none may stop a collection
         _log.exception("cannot read the recent entries of source %s (%s)", source_id, source_type)
         _rollback(conn)
         return []
@@ -243,7 +243,7 @@ def get_due_sources(
             rows = _execute(conn, asked + order, {name: values[name] for name in values if name != "moment"})
             due += " AND source_id NOT IN (SELECT CAST(id AS TEXT) FROM sources WHERE due_at IS NULL OR due_at < 0)"
         rows += _execute(conn, due + order, values)
-    except Exception:  # noqa: BLE001 - each driver has errors of its own, and none may stop a collection
+    except Exception:  # noqa: BLE001 - each driver has its own errors, and none may stop a collection
         _log.exception("cannot read the due sources")
         _rollback(conn)
         return []
@@ -284,7 +284,7 @@ def get_scheduler_stats(
             f" FROM source_stats {wanted} GROUP BY cadence, frequency_type",
             values,
         )
-    except Exception:  # noqa: BLE001 - each driver has errors of its own, and none may stop a collection
+    except Exception:  # noqa: BLE001 - each driver has its own errors, and none may stop a collection
         _log.exception("cannot read the scheduler's statistics")
         _rollback(conn)
         rows = []

@@ -187,6 +187,6 @@ def _find_advice(source: Failed) -> str | None:
         case "late":
             return "raise the budget, or set a shorter interval for it"
         case "failing":
-            return _OF_KINDS.get(source.last_error_kind or "", "nothing; it is visited again by itself")
+            return _OF_KINDS.get(source.last_error_kind or "", "nothing; Headwater retries it automatically")
         case _:
             return None

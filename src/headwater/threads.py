@@ -1,7 +1,7 @@
 """Threads for work whose time depends on what others wrote, so that the event loop goes on answering meanwhile.
 
 Python runs one thread at a time: many threads would not work faster, they would only take turns away from those
-that answer. Each kind of work has a few threads of its own, and waits for nothing but its own kind.
+that answer. Each kind of work has its own few threads, and waits for nothing but its own kind.
 """
 
 import asyncio

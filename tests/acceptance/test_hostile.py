@@ -278,7 +278,7 @@ class House:
         return ask(self.address, method, path, body, **headers)
 
     def url_of(self, name: str) -> str:
-        """The address of a hostile document, on a host of its own, so that none waits for another."""
+        """The address of a hostile document, on its own host, so that none waits for another."""
         return self.origin.url("/" + quote(name), host=f"127.0.7.{1 + [*FEEDS, *PAGES].index(name)}")
 
     def subscribe(self, store: Store) -> None:

@@ -90,7 +90,7 @@ def test_upgrade_survives_kills_of_all_starters(own_url: str, tmp_path: Path, rn
         command.ok("source", "list")
         with store.reading() as connection:
             assert schema_differences(connection) == []
-        del before["settings"]  # processes that start note things of their own there
+        del before["settings"]  # processes that start note things there
         check(store, before)
 
 

@@ -1,6 +1,6 @@
 """Liferea, as Debian has it, reads from a running server through its source "Google Reader API".
 
-It is driven by keys on a display of its own; what it did is looked up in the server's database, and what it knows in
+It is driven by keys on its own display; what it did is looked up in the server's database, and what it knows in
 its own. The account stands in its list of feeds from the start: the dialog that asks for it is not driven. Liferea 1.14
 does not take over what was read elsewhere (it looks for that in the first category alone, and with backslashes), so
 reading flows from it to the server; stars flow both ways.
@@ -73,7 +73,7 @@ def display(tmp_path: Path) -> Iterator[str]:
 
 
 class Liferea:
-    """Liferea with a home of its own, which has an account on the server."""
+    """Liferea with its own home, which has an account on the server."""
 
     def __init__(self, home: Path, display: str, address: str, name: str, password: str) -> None:
         self.home = home

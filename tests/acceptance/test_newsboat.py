@@ -1,6 +1,6 @@
 """newsboat, as Debian has it, reads from a running server: what is read and starred flows both ways.
 
-newsboat is driven by keys in a terminal of its own; what it did is looked up in the server's database, and what it
+newsboat is driven by keys in its own terminal; what it did is looked up in the server's database, and what it
 knows in its own. In this mode it has no folders: other clients' requests cover these.
 """
 
@@ -58,7 +58,7 @@ def feed(title: str, *names: str) -> str:
 
 
 class Newsboat:
-    """newsboat with a home of its own, and a configuration where it looks for one."""
+    """newsboat with its own home, and a configuration where it looks for one."""
 
     def __init__(self, home: Path, config: str) -> None:
         self._directory = home / ".newsboat"

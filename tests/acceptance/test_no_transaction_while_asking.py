@@ -103,7 +103,7 @@ async def test_while_visiting(
     store: Store, settings: Settings, origin: Origin, clock: FakeClock, looking: list[tuple[int, int]]
 ) -> None:
     """First visits, conditional ones and failing ones. Claims and commits may go on beside a visit, so what counts
-    is that a visit has none of its own: with one at a time and nothing left to claim, there is none at all."""
+    is that a visit opens none: with one at a time and nothing left to claim, there is none at all."""
     ids = [add(store, origin.url(f"/{number}"), clock).id for number in range(SOURCES)]
     async with Engine(store, settings, clock=clock) as engine:
         for _ in range(2):

@@ -40,7 +40,7 @@ UNPLANNED = {"gone", "paused"}
 
 @pytest.fixture
 def command(tmp_path: Path, database_url: str, origin: Origin) -> Headwater:
-    """Sources in every state that comes by itself or by a person."""
+    """Sources in every state, whether visits or users bring it about."""
     made = Headwater(tmp_path, database_url)
     origin.otherwise(Answer(FEED))
     origin.route("/bad", status=500)
@@ -98,7 +98,7 @@ def test_explanation_of_a_failing_source_names_the_error_since_when_and_what_to_
         (
             "bad",
             "the server has a problem (status 500)",
-            "what to do: nothing; it is visited again by itself",
+            "what to do: nothing; Headwater retries it automatically",
         ),
         ("locked", "the server wants credentials (status 401)", "what to do: set its credentials again"),
         ("gone", "this is gone for good (status 410)", "what to do: give it another address, or remove it"),

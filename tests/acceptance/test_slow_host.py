@@ -55,7 +55,7 @@ def add(store: Store, urls: list[str], due: list[float | None]) -> None:
 
 
 async def delays_of_others(store: Store, settings: Settings, origin: Origin, round_: str) -> list[float]:
-    """How long after they were due the other sources were asked, each on a host of its own."""
+    """How long after they were due the other sources were asked, each on its own host."""
     seen = len(origin.requests)
     begin = time.time() + 0.5
     begin_monotonic = time.monotonic() + 0.5

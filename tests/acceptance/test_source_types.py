@@ -264,7 +264,7 @@ async def test_a_bad_day_is_one_clear_error_and_nothing_else(
     case.service.bad_day = None
     record = await collect()
     assert (record.status, record.items_new, record.items_updated) == ("unchanged", 0, 0), (
-        "it heals by itself"
+        "it recovers without a person"
     )
 
 

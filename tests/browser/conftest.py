@@ -1,4 +1,4 @@
-"""A real Chromium, the demo for it to look at, and a Headwater of its own with a publisher for it to work with."""
+"""A real Chromium, the demo for it to look at, and its own Headwater with a publisher for it to work with."""
 
 import importlib.util
 import re

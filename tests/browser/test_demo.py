@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 def test_demo_shows_what_is_special_within_ten_seconds(page: Page, demo_address: str) -> None:
     begin = time.monotonic()
     page.goto(demo_address)
-    expect(page.get_by_text("3 things need you")).to_be_visible()
+    expect(page.get_by_text("3 things need your attention")).to_be_visible()
     expect(page.get_by_role("link", name="Weather Buoy").first).to_be_visible()
     expect(page.locator(".chart svg .fill").first).to_be_attached()
     page.goto(f"{demo_address}/sources/2")

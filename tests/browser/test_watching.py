@@ -124,6 +124,6 @@ def test_pages_do_not_shift_after_they_are_shown(page: Page, demo_address: str) 
         "/settings",
     ):
         page.goto(demo_address + path)
-        page.wait_for_timeout(1_200)  # what the page renews by itself is a part of it
+        page.wait_for_timeout(1_200)  # what the page renews automatically is a part of it
         shifts[path] = page.evaluate("window.shift")
     assert {path: shift for path, shift in shifts.items() if shift > 0.05} == {}

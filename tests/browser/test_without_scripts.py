@@ -24,7 +24,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def reload_until(page: Page, shown: Locator) -> None:
-    """Nothing comes in by itself: a person without scripts loads the page again."""
+    """Nothing is updated: a person without scripts loads the page again."""
     until = time.monotonic() + MOST_SECONDS
     while not shown.count() and time.monotonic() < until:
         page.wait_for_timeout(300)

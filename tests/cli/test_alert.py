@@ -23,4 +23,4 @@ def test_rules_are_shown_and_changed(headwater: Headwater) -> None:
     }
     assert "no target unknown" in headwater.refused("alert", "rules", "--to", "unknown")
     assert headwater.json("alert", "list") == []
-    assert "Nothing needs a person." in headwater.ok("alert", "list", "--all")
+    assert "Nothing needs your attention." in headwater.ok("alert", "list", "--all")

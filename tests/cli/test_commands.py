@@ -255,9 +255,7 @@ def test_a_number_written_as_text_is_stored_as_a_number(alone: Headwater, origin
     assert added["config"] == {"fetch_interval_minutes": 5.0}
 
 
-def test_an_item_without_a_date_of_its_own_shows_when_it_was_updated(
-    alone: Headwater, origin: Origin
-) -> None:
+def test_an_item_without_its_own_date_shows_when_it_was_updated(alone: Headwater, origin: Origin) -> None:
     entry = "<entry><id>1</id><title>Old</title><updated>2001-01-01T00:00:00Z</updated></entry>"
     origin.route("/atom", body=f'<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title>{entry}</feed>')
     alone.ok("source", "add", origin.url("/atom"))

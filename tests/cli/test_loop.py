@@ -5,7 +5,7 @@ import sys
 
 
 def test_it_runs_on_uvloop_where_there_is_one() -> None:
-    # In a process of its own, for it also sets how often garbage is looked for.
+    # In a separate process, for it also sets how often garbage is looked for.
     code = (
         "import asyncio\n"
         "from headwater.cli.loop import run\n"

@@ -54,7 +54,7 @@ def test_a_private_outlet_is_written_only_when_it_is_named(headwater: Headwater)
 
 
 def test_mistakes_are_one_clear_line(headwater: Headwater) -> None:
-    assert "is not a name for an outlet" in headwater.refused("outlet", "add", "My Feed")
+    assert "cannot be an outlet's name" in headwater.refused("outlet", "add", "My Feed")
     assert "did you mean" in headwater.refused("outlet", "add", "a", "--type", "rss.fed")
     assert "no source 7" in headwater.refused("outlet", "add", "a", "--source", "7")
     assert "no outlet nowhere" in headwater.refused("publish", "nowhere")

@@ -52,7 +52,7 @@ def test_from_a_file_to_completed_runs(headwater: Headwater, tmp_path: Path, ori
         "There are no templates yet. Add one with: headwater pipeline add FILE\n"
     )
     file = written(tmp_path, step("note_test", token="hush"), step("heavy_test"))
-    assert headwater.ok("pipeline", "validate", file) == "Notes is good: 2 steps\n"
+    assert headwater.ok("pipeline", "validate", file) == "Notes is valid: 2 steps\n"
     assert headwater.ok("pipeline", "add", file) == "added template 1: Notes\n"
     shown = headwater.json("pipeline", "show", "Notes")
     assert shown["steps"][0]["config"] == {"token": "***"}
@@ -165,7 +165,7 @@ def test_validate_and_add_agree_on_names_outlets_and_lists(headwater: Headwater,
     (tmp_path / "away.json").write_text(
         json.dumps([{"step_type": "publish_content", "config": {"outlet": "no"}}])
     )
-    assert headwater.ok("pipeline", "validate", "mine.json") == "mine is good: 1 step\n"
+    assert headwater.ok("pipeline", "validate", "mine.json") == "mine is valid: 1 step\n"
     assert headwater.ok("pipeline", "add", "mine.json") == "added template 1: mine\n"
     for file, message in (
         ("mine.json", "template 1 has the name mine already"),

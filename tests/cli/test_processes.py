@@ -1,4 +1,4 @@
-"""Processes that collect: they tell what they did, stop with the one that started them, and come back by themselves."""
+"""Processes that collect: they tell what they did, stop with the one that started them, and are restarted."""
 
 import os
 import signal
@@ -108,7 +108,7 @@ def test_settings_that_a_collector_refuses_end_the_command(headwater: Headwater)
     assert "HEADWATER_CA_FILE: missing.pem" in err
 
 
-def test_serve_with_no_processes_collects_by_itself(headwater: Headwater) -> None:
+def test_serve_with_no_processes_collects_in_its_own_process(headwater: Headwater) -> None:
     with (
         Origin() as origin,
         running(headwater, "serve", "--port", str(free_port()), "--processes", "0") as process,

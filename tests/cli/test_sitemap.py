@@ -110,5 +110,5 @@ def test_state_in_a_database_is_shared_by_machines(
     assert one.json("sitemap-to-feed", url, "-o", output, "--state", state)["new_urls"] == []
     assert not list(tmp_path.rglob("rss_incremental.db"))
     assert other.refused("sitemap", "restore", "--state", state).startswith(
-        "a state in a database has no backups"
+        "a state in a database has no separate backups"
     )

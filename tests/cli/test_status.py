@@ -135,7 +135,7 @@ def test_log_lines_for_machines(alone: Headwater, origin: Origin) -> None:
 
 
 class Terminal:
-    """A command on a terminal of its own."""
+    """A command on its own terminal."""
 
     def __init__(self, headwater: Headwater, *arguments: str, **environment: str) -> None:
         self._master, slave = pty.openpty()
@@ -204,7 +204,7 @@ def test_watching_on_a_terminal_leaves_it_as_it_was(alone: Headwater) -> None:
 
 
 def started(headwater: Headwater, origin: Origin, **environment: str) -> subprocess.Popen[str]:
-    """A loop in the middle of a visit that does not end by itself: just fast enough not to be given up."""
+    """A loop in the middle of a visit that does not end on its own: just fast enough not to be given up."""
     origin.route("/slow", Answer(FEED.encode().ljust(100_000), fault="drip", drip_seconds=0.005))
     headwater.ok("source", "add", origin.url("/slow"), "--no-check")
     process = headwater.start("collect", "--loop", **environment)

@@ -49,7 +49,7 @@ class Slow:
         return await self._store.read(work, *args)
 
 
-async def test_each_is_told_of_its_own_and_they_share_reads(store: Store) -> None:
+async def test_each_gets_its_own_answer_and_they_share_reads(store: Store) -> None:
     ids = [remember(store, number, "a", f"only{number}") for number in range(12)]
     slow = Slow(store)
     recall = KnownItems(slow)  # type: ignore[arg-type]
@@ -134,7 +134,7 @@ async def test_who_asks_in_the_moment_in_which_the_last_read_ends_is_answered(
         go.set()
 
 
-async def test_two_visits_of_one_source_are_each_told_of_their_own(store: Store) -> None:
+async def test_two_visits_of_one_source_each_get_their_own_answer(store: Store) -> None:
     source_id = remember(store, 1, "a", "b")
     slow = Slow(store)
     recall = KnownItems(slow)  # type: ignore[arg-type]

@@ -70,7 +70,7 @@ def reachable(settings: Settings) -> Settings:
 
 
 class Pushed:
-    """One source with a hub, driven step by step on a clock of its own."""
+    """One source with a hub, driven step by step on its own clock."""
 
     def __init__(self, store: Store, settings: Settings, origin: Origin, hub: Hub, clock: FakeClock) -> None:
         self.store, self.settings, self.origin, self.hub, self.clock = store, settings, origin, hub, clock

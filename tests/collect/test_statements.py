@@ -40,7 +40,7 @@ async def test_statements_come_in_few_lengths(
         source = add(store, origin.url(f"/{count}"), clock)
         with store.writing() as connection:
             attach(connection, template.id, "source", [source.id], 0.0)
-        await collect(store, settings, clock)  # one by itself
+        await collect(store, settings, clock)  # one alone
         if count % 8 == 0:  # and more and more of them together
             with store.writing() as connection:
                 request_refresh(connection, None, clock())

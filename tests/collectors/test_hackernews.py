@@ -153,7 +153,7 @@ async def test_no_more_is_asked_once_it_is_too_much(origin: Origin) -> None:
         (as_json({"error": "gone"}), FailureKind.CHANGED_STRUCTURE, "without a list"),
         (as_json(["1", "2"]), FailureKind.CHANGED_STRUCTURE, "a list of numbers"),
         (Answer("[1, 2", content_type="application/json"), FailureKind.MALFORMED, "not JSON"),
-        (Answer(""), FailureKind.MALFORMED, "with nothing"),
+        (Answer(""), FailureKind.MALFORMED, "empty response"),
         (Answer(status=503), FailureKind.SERVER_ERROR, "503"),
         (as_json([]), FailureKind.CHANGED_STRUCTURE, "lists nothing, where it used to list items"),
     ],

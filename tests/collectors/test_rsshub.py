@@ -82,7 +82,7 @@ def test_addresses(url: str | None, config: dict[str, str], address: str) -> Non
     assert read_new_source(None, "rss.hub", wanted.config).url == address
 
 
-def test_an_address_of_its_own_scheme_is_recognised() -> None:
+def test_an_address_with_its_own_scheme_is_recognised() -> None:
     assert read_new_source("rsshub://a/b").type.name == "rss.hub"
 
 

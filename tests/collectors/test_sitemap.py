@@ -229,7 +229,7 @@ async def test_only_children_that_moved_are_fetched(pages: Origin, tmp_path: Pat
     assert await visitor.news() == ["p0", "p1", "p2", "p3"]
     pages.requests.clear()
     assert await visitor.news() == []
-    # The undated are asked, with the validators of their own; the dated ones not at all.
+    # The undated are asked, with their own validators; the dated ones not at all.
     assert [request.path for request in pages.requests] == ["/map.xml", "/child2", "/child3"]
     assert all(request.headers["if-none-match"] == '"1"' for request in pages.requests[1:])
     publish(NEWER)

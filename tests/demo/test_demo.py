@@ -152,7 +152,7 @@ def test_the_whole_demo(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=60)
     assert counts[-1] > counts[0] > 100, "items keep arriving"
     assert f'<b><a href="/sources">{len(TOWN) + 1}</a></b>' in page
-    assert "3 things need you" in page, "one fails, one is gone, one refuses its credentials"
+    assert "3 things need your attention" in page, "one fails, one is gone, one refuses its credentials"
     assert "items a day" in plan and 'class="heat"' in plan, "what was learnt is told"
     assert (process.returncode, errors) == (0, "")
     assert list(temporary.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Headwater as it is installed in an environment of its own."""
+"""Headwater as it is installed in its own environment."""
 
 import json
 import subprocess

@@ -119,7 +119,7 @@ async def test_password_cannot_add_a_command() -> None:
                 pass
 
 
-async def test_what_is_said_before_tls_answers_nothing_after_it(tmp_path: Path) -> None:
+async def test_response_sent_before_tls_is_ignored_after_it(tmp_path: Path) -> None:
     """Someone on the way adds answers to the one to STARTTLS, with the tags of the commands that follow."""
     context, authority = tls_context("good", tmp_path)
     asked: list[bytes] = []

@@ -227,7 +227,7 @@ def test_heavy_expression_matches_nothing_and_ends(store: Store, clock: FakeCloc
     assert not matches(read_filter({"where": doubling}), subject_of(week[0]))
 
 
-def test_rule_needs_a_name_of_its_own_and_something_to_do(store: Store, clock: FakeClock) -> None:
+def test_rule_needs_a_unique_name_and_something_to_do(store: Store, clock: FakeClock) -> None:
     li = reader(store, "li", clock())
     with store.writing() as connection:
         wanted = Rule(0, li, "  Mine ", {"include_keywords": ["x"]}, (), RuleActions(star=True))

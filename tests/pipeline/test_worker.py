@@ -315,7 +315,7 @@ async def test_workers_for_some_types_alone(store: Store, tmp_path: Path) -> Non
     assert general.tally.steps == 2
 
 
-async def test_a_heavy_step_runs_in_a_process_of_its_own(store: Store, worker: Worker) -> None:
+async def test_a_heavy_step_runs_in_a_separate_process(store: Store, worker: Worker) -> None:
     run_ids = make_runs(store, 1, step("heavy_test"), step("dying_test", critical=False))
     async with working(worker):
         [run] = await until_ended(store, *run_ids)

@@ -33,7 +33,7 @@ def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
             child = subprocess.Popen(["sleep", "600"])
             Path(task["note"]).write_text(f"{os.getpid()} {child.pid}")
             time.sleep(600)
-        case "scatter":  # a grandchild with a session of its own, whose parent has gone
+        case "scatter":  # a grandchild with its own session, whose parent has gone
             start = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=2).pid)"
             orphan = subprocess.check_output([sys.executable, "-c", start], text=True)
             Path(task["note"]).write_text(f"{os.getpid()} {orphan}")

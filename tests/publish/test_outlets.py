@@ -254,8 +254,8 @@ def test_a_selection_by_folder_and_by_pipelines(store: Store) -> None:
 @pytest.mark.parametrize(
     ("outlet", "problem"),
     [
-        (Outlet("Not A Name", "x"), "is not a name for an outlet"),
-        (Outlet("../etc", "x"), "is not a name for an outlet"),
+        (Outlet("Not A Name", "x"), "cannot be an outlet's name"),
+        (Outlet("../etc", "x"), "cannot be an outlet's name"),
         (Outlet("a", "x", item_limit=0), "1 to 1000 items"),
         (Outlet("a", "x", hub_url="ftp://hub"), "address of a hub"),
         (Outlet("a", "x", Selection(search="-")), "nothing to look for"),

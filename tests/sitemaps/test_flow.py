@@ -1,4 +1,4 @@
-"""The flow with a real Prefect server in the environment that the documentation describes: its cron fires by itself."""
+"""The flow with a real Prefect server in the environment that the documentation describes: its cron fires unaided."""
 
 import fcntl
 import json
@@ -44,7 +44,7 @@ def printed(language: str, containing: str) -> str:
 
 
 def server_command() -> list[str]:
-    """Prefect in an environment of its own, made once by the printed lines; the command that starts its server."""
+    """Prefect in its own environment, made once by the printed lines; the command that starts its server."""
     *making, starting = printed("sh", "prefect server start").splitlines()
     mark = ROOT / ".venv-prefect" / ".ready"
     with (ROOT / ".venv-prefect.lock").open("w") as lock:
@@ -146,7 +146,7 @@ class Prefect:
 
 
 def test_the_flow_takes_what_the_document_says() -> None:
-    """Read from the flow itself, in a process of its own: Prefect starts threads when it is imported."""
+    """Read from the flow itself, in a separate process: Prefect starts threads when it is imported."""
     code = (
         "import inspect, json; from headwater.sitemaps.flow import incremental_sitemap_to_rss_flow as flow;"
         "taken = inspect.signature(flow.fn).parameters.values();"
@@ -169,7 +169,7 @@ def test_the_flow_takes_what_the_document_says() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_cron_of_prefect_fires_by_itself_and_finds_only_the_change(origin: Origin, tmp_path: Path) -> None:
+def test_cron_of_prefect_fires_and_finds_only_the_change(origin: Origin, tmp_path: Path) -> None:
     site = Site(origin, tmp_path)
     site.publish(**{f"p{n:02}": f"2024-01-{n:02}" for n in range(1, 29)})
     program = printed("python", "incremental_sitemap_to_rss_flow.serve")

@@ -77,7 +77,7 @@ async def test_other_wishes_start_again(site: Site) -> None:
     assert site.shown() == [f"p0{n}" for n in range(9, 0, -1)]
 
 
-async def test_every_run_cleans_up_by_itself(site: Site) -> None:
+async def test_every_run_cleans_up(site: Site) -> None:
     await site.run()
     gone = site.dates.pop("p05")
     site.publish()

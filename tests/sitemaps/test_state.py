@@ -1,4 +1,4 @@
-"""The state as programs use it: four methods, on a directory of its own and on Headwater's database."""
+"""The state as programs use it: four methods, on its own directory and on Headwater's database."""
 
 import sqlite3
 from dataclasses import fields

@@ -74,7 +74,7 @@ def headwater(tmp_path: Path, database_url: str) -> Headwater:
 
 @pytest.fixture
 def api(store: Store, headwater: Headwater) -> Iterator[Callable[[str], Any]]:
-    """What the API answers to a key that may do everything, in the same environment as the command's."""
+    """What the API returns to a key that may do everything, in the same environment as the command's."""
     settings = load_settings(directory=headwater.directory, environment=headwater.environment)
     with store.writing() as connection:
         _, secret = add_key(connection, name="me", scopes=["admin"], now=time.time())

@@ -43,7 +43,7 @@ def test_the_page_shows_what_is_there(browser: TestClient, store: Store) -> None
     page = browser.get("/").text
     assert '<a href="/items/1">' in page
     assert "1 in all" in page
-    assert "Nothing needs you" in page
+    assert "Nothing needs your attention" in page
 
 
 def test_a_page_reads_no_contents(browser: TestClient, store: Store) -> None:

@@ -36,7 +36,7 @@ SPELLINGS: dict[str, Callable[[int], str]] = {
 
 
 class Phone:
-    """Sends requests as they are written, with nothing of its own but the address."""
+    """Sends requests as they are written, and adds nothing but the address."""
 
     def __init__(self, person: Person, prefix: str = "") -> None:
         self.client = TestClient(person.app, base_url=ADDRESS, raise_server_exceptions=False)
@@ -230,7 +230,7 @@ def test_fluent_reader(person: Person, store: Store, clock: FakeClock) -> None:
     last = [each["id"].rsplit("/", 1)[1] for each in seen]
     assert sorted(int(each, 16) for each in last) == sorted(unread)
     assert all(each["canonical"][0]["href"] is not None for each in seen)
-    # It joins names by itself, as hexadecimal digits or as decimal ones.
+    # It joins names, as hexadecimal digits or as decimal ones.
     assert phone.post(f"{API}/edit-tag", f"i={last[0]}&i={int(last[1], 16)}&a={READ}") == "OK"
     assert len(phone.numbers(f"s={ALL}&xt={READ}&n=1000")) == len(unread) - 2
     assert phone.post(f"{API}/mark-all-as-read", f"s=feed%2F{person.feeds[0]}") == "OK"

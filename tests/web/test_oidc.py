@@ -197,7 +197,7 @@ def test_signed_in_user_connects_the_provider_to_their_account(
 def test_another_sites_link_begins_no_sign_in_and_asks_no_provider(
     browser: TestClient, provider: OidcProvider
 ) -> None:
-    """It could connect an account of its own at the provider to the account of who is signed in here."""
+    """It could connect its own account at the provider to the account of who is signed in here."""
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Referer": "https://evil.example/"}, {}):
         there = browser.get("/login/oidc?next=/account", headers=headers)
         assert (there.status_code, there.headers["location"]) == (303, "/login?next=%2Faccount")

@@ -287,7 +287,7 @@ def test_reader_reaches_nothing_that_needs_an_admin(
 
 
 def _is_for_users(endpoint: Endpoint) -> bool:
-    """Whether a route takes the user who asks, and so decides by itself what is theirs."""
+    """Whether a route takes the user who asks, and so decides what is theirs."""
     names = {"find_caller", "current_user", "user_page", "user_action", "caller_with_all_rights"}
     waiting = [endpoint.dependant]
     while waiting:

@@ -10,13 +10,13 @@ from headwater.cli.session import Session
 from headwater.language import translate as t
 from headwater.wording import NOTHING
 
-app = typer.Typer(no_args_is_help=True, help=t("Be told when something needs a person."))
+app = typer.Typer(no_args_is_help=True, help=t("Send a message when something needs your attention."))
 
 
-@app.command("list", help=t("List what needs a person now."))
+@app.command("list", help=t("List what needs your attention now."))
 def list_(
     context: typer.Context,
-    all_alerts: Annotated[bool, typer.Option("--all", help=t("Those that are over, too."))] = False,
+    all_alerts: Annotated[bool, typer.Option("--all", help=t("Include those that are over."))] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help=t("How many, newest first."))] = 50,
     json: Json = False,
 ) -> None:
@@ -41,11 +41,11 @@ def list_(
             )
             for alert in found
         ),
-        empty=t("Nothing needs a person."),
+        empty=t("Nothing needs your attention."),
     )
 
 
-@app.command(help=t("Say who is told of what; without options, show it."))
+@app.command(help=t("Set which problems are reported to which targets; without options, show it."))
 def rules(
     context: typer.Context,
     to: Annotated[
@@ -55,11 +55,15 @@ def rules(
     to_none: Annotated[bool, typer.Option("--to-none", help=t("Send no alerts."))] = False,
     off: Annotated[
         list[str] | None,
-        typer.Option("--off", metavar="KIND", help=t("Do not look for this kind; may be repeated.")),
+        typer.Option(
+            "--off", metavar="KIND", help=t("Do not check for this kind of problem; may be repeated.")
+        ),
     ] = None,
-    all_kinds: Annotated[bool, typer.Option("--all-kinds", help=t("Look for every kind."))] = False,
+    all_kinds: Annotated[
+        bool, typer.Option("--all-kinds", help=t("Check for every kind of problem."))
+    ] = False,
     failing_days: Annotated[
-        float | None, typer.Option(help=t("For how many days a source fails before it is told."))
+        float | None, typer.Option(help=t("The days a source may fail before an alert is sent."))
     ] = None,
     every_minutes: Annotated[
         float | None, typer.Option(help=t("At most one message in so many minutes."))

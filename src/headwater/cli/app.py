@@ -68,7 +68,7 @@ app.command(
 app.command("serve", rich_help_panel=START, help=t("Run the dashboard, and collectors beside it."))(
     serve.serve
 )
-app.command("status", rich_help_panel=START, help=t("Show how the collection goes."))(status.status)
+app.command("status", rich_help_panel=START, help=t("Show the status of collecting."))(status.status)
 app.command("doctor", rich_help_panel=START, help=t("Check the installation and suggest fixes."))(
     doctor.doctor
 )
@@ -102,7 +102,7 @@ app.command(
     rich_help_panel=COLLECTING,
     help=t("Put sources at the head of the line: a running collector visits them at once."),
 )(status.refresh)
-app.command("explain", rich_help_panel=COLLECTING, help=t("Say when a source is visited next, and why."))(
+app.command("explain", rich_help_panel=COLLECTING, help=t("Explain when a source is visited next, and why."))(
     simulate.explain
 )
 app.command(
@@ -113,12 +113,12 @@ app.command(
 app.command(
     "simulate",
     rich_help_panel=COLLECTING,
-    help=t("Replay history through policies: how soon they find what, with how many requests."),
+    help=t("Replay history through policies: how soon they find items, and with how many requests."),
 )(simulate.simulate)
 app.command(
     "tune",
     rich_help_panel=COLLECTING,
-    help=t("Propose a budget for a freshness, or say what freshness a budget buys."),
+    help=t("Propose a budget for a freshness target, or show the freshness that a budget buys."),
 )(simulate.tune)
 app.command("items", rich_help_panel=READING, help=t("List what was collected."))(items.items)
 app.add_typer(cursor.app, name="cursor", rich_help_panel=READING)
@@ -133,9 +133,7 @@ app.add_typer(runs.app, name="runs", rich_help_panel=PIPELINES)
 app.add_typer(target.app, name="target", rich_help_panel=PIPELINES)
 app.add_typer(rule.app, name="rule", rich_help_panel=READING)
 app.add_typer(alert.app, name="alert", rich_help_panel=UPKEEP)
-app.command("worker", rich_help_panel=PIPELINES, help=t("Work on pipeline runs until told to stop."))(
-    worker.worker
-)
+app.command("worker", rich_help_panel=PIPELINES, help=t("Run pipeline steps until stopped."))(worker.worker)
 app.command(
     "config", rich_help_panel=UPKEEP, help=t("Show every setting, its value and where it came from.")
 )(config.config)
@@ -156,7 +154,7 @@ app.command(
     "sign-in-link", rich_help_panel=UPKEEP, help=t("Make a link that signs in to the dashboard once.")
 )(sign_in.sign_in_link)
 app.command(
-    "backup", rich_help_panel=UPKEEP, help=t("Write the whole database to a file, while it is in use or not.")
+    "backup", rich_help_panel=UPKEEP, help=t("Write the whole database to a file; it may be in use.")
 )(backup.backup)
 app.command("restore", rich_help_panel=UPKEEP, help=t("Fill the database with what is in a backup."))(
     backup.restore

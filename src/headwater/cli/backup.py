@@ -41,7 +41,7 @@ def restore(
     context: typer.Context,
     file: File,
     replace: Annotated[
-        bool, typer.Option("--replace", help=t("Put it in the place of all that is in the database."))
+        bool, typer.Option("--replace", help=t("Replace everything in the database."))
     ] = False,
     json: Json = False,
 ) -> None:
@@ -71,7 +71,7 @@ def migrate_to(
     context: typer.Context,
     url: Annotated[str, typer.Argument(metavar="URL", help=t("postgresql://… or sqlite:///FILE"))],
     start_over: Annotated[
-        bool, typer.Option("--start-over", help=t("Throw away what an interrupted move has copied."))
+        bool, typer.Option("--start-over", help=t("Discard what an interrupted move has copied."))
     ] = False,
     json: Json = False,
 ) -> None:

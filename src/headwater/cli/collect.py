@@ -38,7 +38,7 @@ LISTED_DUE = 100
 def collect(
     context: typer.Context,
     loop: Annotated[
-        bool, typer.Option("--loop", help=t("Go on, visiting sources as they come due."))
+        bool, typer.Option("--loop", help=t("Keep running and visit sources as they become due."))
     ] = False,
     source: Annotated[
         list[str] | None,
@@ -54,7 +54,7 @@ def collect(
         int | None, typer.Option(min=1, max=64, help=t("How many processes collect, instead of the setting."))
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help=t("Only say what is due, and why; make no request."))
+        bool, typer.Option("--dry-run", help=t("Only show what is due, and why; make no requests."))
     ] = False,
     json: Json = False,
 ) -> None:
@@ -246,7 +246,7 @@ def _why_due(due: "Due", now: float) -> str:
 
     source = due.source
     if source.lease_until is not None:
-        return t("a collector took it and did not come back in time")
+        return t("a collector claimed it and did not finish in time")
     if due.requested_at is not None:
         return t("a refresh was asked for {when}").format(when=ago(due.requested_at, now))
     return explain_next(source)

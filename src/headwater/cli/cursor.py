@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from headwater.store.reading.cursors import Cursor
 
 app = typer.Typer(
-    no_args_is_help=True, help=t("Read everything since the last acknowledgement, in order and by name.")
+    no_args_is_help=True,
+    help=t("Read all items since the last acknowledgement, in order, through a named cursor."),
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help=t("The cursor's name."))]
@@ -38,7 +39,7 @@ class When(StrEnum):
     PROCESSED = "processed"
 
 
-@app.command(help=t("Make a cursor: a named reader with a place of its own."))
+@app.command(help=t("Create a cursor: a named reader that remembers its position."))
 def create(
     context: typer.Context,
     name: Name,
@@ -114,13 +115,13 @@ def list_(context: typer.Context, json: Json = False) -> None:
     )
 
 
-@app.command(help=t("Show what comes after the last acknowledgement, oldest first."))
+@app.command(help=t("Show the items after the last acknowledgement, oldest first."))
 def read(
     context: typer.Context,
     name: Name,
     limit: Annotated[int, typer.Option(min=1, max=BIGGEST, help=t("How many at most."))] = 100,
     acknowledge_all: Annotated[
-        bool, typer.Option("--ack", help=t("Acknowledge them once they are written out."))
+        bool, typer.Option("--ack", help=t("Acknowledge the items once they are printed."))
     ] = False,
     json: Annotated[bool, typer.Option("--json", help=t("Print JSON, one item a line."))] = False,
 ) -> None:
@@ -158,12 +159,15 @@ def read(
                 acknowledge(connection, name, page.position, now=time.time())
 
 
-@app.command(help=t("Acknowledge everything up to a place, as `read` shows it."))
+@app.command(help=t("Acknowledge all items up to and including a position that `read` shows."))
 def ack(
     context: typer.Context,
     name: Name,
     position: Annotated[
-        int, typer.Argument(metavar="PLACE", min=0, max=BIGGEST, help=t("The place of the last item done."))
+        int,
+        typer.Argument(
+            metavar="PLACE", min=0, max=BIGGEST, help=t("The position of the last item you have processed.")
+        ),
     ],
     json: Json = False,
 ) -> None:
@@ -175,13 +179,13 @@ def ack(
     _show_place(cursor, json)
 
 
-@app.command(help=t("Put a cursor back, to read again."))
+@app.command(help=t("Move a cursor back, to read items again."))
 def reset(
     context: typer.Context,
     name: Name,
     position: Annotated[
         int,
-        typer.Option("--to", metavar="PLACE", min=0, max=BIGGEST, help=t("The place to go back to.")),
+        typer.Option("--to", metavar="PLACE", min=0, max=BIGGEST, help=t("The position to move to.")),
     ] = 0,
     json: Json = False,
 ) -> None:
@@ -193,7 +197,7 @@ def reset(
     _show_place(cursor, json)
 
 
-@app.command(help=t("Forget a cursor."))
+@app.command(help=t("Delete a cursor."))
 def remove(context: typer.Context, name: Name, json: Json = False) -> None:
     from headwater.store.reading.cursors import remove_cursor
 

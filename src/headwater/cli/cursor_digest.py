@@ -37,7 +37,7 @@ def digest(
         typer.Option("--introduction", help=t("Have a model write an introduction (OPENAI_BASE_URL …).")),
     ] = False,
     acknowledge_all: Annotated[
-        bool, typer.Option("--ack", help=t("Acknowledge them once they are written out."))
+        bool, typer.Option("--ack", help=t("Acknowledge the items once they are printed."))
     ] = False,
     json: Json = False,
 ) -> None:

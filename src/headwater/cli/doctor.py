@@ -66,7 +66,7 @@ class Finding:
 def doctor(
     context: typer.Context,
     repair: Annotated[
-        bool, typer.Option("--repair", help=t("Make missing tables, columns and indexes again, then check."))
+        bool, typer.Option("--repair", help=t("Recreate missing tables, columns and indexes, then check."))
     ] = False,
     json: Json = False,
 ) -> None:
@@ -152,7 +152,7 @@ def _settings(settings: "Settings") -> Iterator[Finding]:
             "settings",
             "warning",
             Text("the dashboard listens on {host}, and HEADWATER_PUBLIC_URL is not set", host=settings.host),
-            Text("put a server that speaks TLS before it and say its address in HEADWATER_PUBLIC_URL"),
+            Text("put a reverse proxy with TLS in front of it and set HEADWATER_PUBLIC_URL to its address"),
         )
     if settings.public_url is not None and settings.public_url.startswith("http://"):
         before += 1
@@ -160,7 +160,7 @@ def _settings(settings: "Settings") -> Iterator[Finding]:
             "settings",
             "warning",
             Text("HEADWATER_PUBLIC_URL is not https: keys and passwords travel in the open"),
-            Text("put a server that speaks TLS before it"),
+            Text("put a reverse proxy with TLS in front of it"),
         )
     if settings.contact_url is None:
         before += 1
@@ -171,7 +171,7 @@ def _settings(settings: "Settings") -> Iterator[Finding]:
             Text("set HEADWATER_CONTACT_URL to a page or a mail address; it is part of the User-Agent"),
         )
     if not before:
-        yield Finding("settings", "ok", Text("nothing in them is dangerous"))
+        yield Finding("settings", "ok", Text("none of them is dangerous"))
 
 
 def _disk(settings: "Settings") -> Iterator[Finding]:
@@ -253,7 +253,7 @@ def _database(settings: "Settings") -> Iterator[Finding]:
                 yield Finding(
                     "migrations",
                     "wrong",
-                    Text("it is only half filled"),
+                    Text("it is incomplete"),
                     Text("run `headwater migrate-to` once more and let it finish"),
                 )
             elif current not in known_revisions():
@@ -281,7 +281,7 @@ def _database(settings: "Settings") -> Iterator[Finding]:
             "database",
             "wrong",
             Text("{problem}", problem=error.render()),
-            Text("see that it runs, and that HEADWATER_DATABASE_URL is right"),
+            Text("check that it is running and that HEADWATER_DATABASE_URL is correct"),
         )
 
 
@@ -297,9 +297,9 @@ def _schema(store: "Store") -> Iterator[Finding]:
         if difference.missing is None:
             advice = Text("`headwater backup FILE`, then `headwater restore FILE` into a new database")
         elif isinstance(difference.missing, Table):
-            advice = Text("`headwater doctor --repair` makes it again, empty; a backup has its rows")
+            advice = Text("`headwater doctor --repair` recreates it, empty; restore its rows from a backup")
         else:
-            advice = Text("`headwater doctor --repair` makes it again")
+            advice = Text("`headwater doctor --repair` recreates it")
         yield Finding("schema", "wrong", difference.message, advice)
 
 
@@ -324,7 +324,7 @@ def _clock(health: "Health", before: float, after: float) -> Finding:
         return Finding(
             "clock",
             "wrong",
-            Text("things are stored that happened {time} from now", time=duration(health.newest_at - after)),
+            Text("some records are dated {time} in the future", time=duration(health.newest_at - after)),
             advice,
         )
     if apart > CLOCK_WARNING_SECONDS:
@@ -363,7 +363,7 @@ def _collecting(health: "Health") -> Finding:
                 "{count} {count:source is|sources are} leased for days: a machine's clock was ahead",
                 count=health.endless_leases,
             ),
-            Text("set that clock; a collector that runs takes the leases back within the hour"),
+            Text("correct that clock; a running collector releases the leases within the hour"),
         )
     return Finding(
         "collecting",
@@ -402,7 +402,7 @@ def _sources(health: "Health") -> Iterator[Finding]:
             "network",
             "wrong",
             Text("the network of {machine} is down, says its collector", machine=machine),
-            Text("see to its connection and its name server"),
+            Text("check its connection and name server"),
         )
     if health.needs_attention:
         yield Finding(
@@ -432,7 +432,7 @@ def _network(settings: "Settings", store: "Store") -> Finding:
         addresses = {host_of(url): url for url in reversed(some_addresses(connection, 50))}
     tried = list(addresses.items())[-HOSTS_TRIED:]
     if not tried:
-        return Finding("network", "ok", Text("not looked at: there is no source to ask"))
+        return Finding("network", "ok", Text("not checked: there is no source to visit"))
     problems = run(_reach(settings, [url for _, url in tried]))
     hosts = ", ".join(host for host, _ in tried)
     if len(problems) < len(tried):
@@ -441,7 +441,7 @@ def _network(settings: "Settings", store: "Store") -> Finding:
         "network",
         "wrong",
         Text("none of {hosts} can be reached: {problem}", hosts=hosts, problem=problems[0].render()),
-        Text("see to this machine's connection, name server and firewall, and to HEADWATER_PROXY"),
+        Text("check this machine's connection, name server and firewall, and HEADWATER_PROXY"),
     )
 
 

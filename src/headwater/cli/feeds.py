@@ -155,7 +155,8 @@ def import_(
         ),
     ],
     program: Annotated[
-        ImportFrom | None, typer.Option("--from", help=t("Whose file it is; it shows by itself."))
+        ImportFrom | None,
+        typer.Option("--from", help=t("The program that exported the file. Default: detected.")),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -206,7 +207,7 @@ def import_(
             )
         )
     if paused := sum(outline.paused for outline in exported.outlines):
-        say(t("{count} {count:feed is|feeds are} paused, as there").format(count=paused))
+        say(t("{count} {count:feed is|feeds are} paused, as in the other reader").format(count=paused))
     if seen := sum(entry.seen for entry in report):
         say(
             t("{count} {count:entry that was|entries that were} read there will not come back as new").format(

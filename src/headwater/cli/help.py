@@ -1,4 +1,4 @@
-"""Help as people read it: commands grouped by task, and what an option takes in a word of their own."""
+"""Help as people read it: commands grouped by task, and a plain word for what an option takes."""
 
 from pathlib import Path
 from typing import Any, get_args

@@ -15,17 +15,19 @@ app = typer.Typer(no_args_is_help=True, help=t("Make, list and revoke the keys o
 @app.command(help=t("Make a key. It is shown this once and cannot be read again."))
 def add(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help=t("A name, by which it is told from the others."))],
+    name: Annotated[str, typer.Argument(help=t("A name that identifies the key."))],
     scope: Annotated[
         list[str] | None,
         typer.Option(
             help=t(
-                "What its holder may do: read, refresh, edit (one's own reading) or admin (everything);"
+                "A scope of the key: read, refresh, edit (the owner's reading state) or admin (everything);"
                 " may be repeated. Default: read."
             )
         ),
     ] = None,
-    user: Annotated[str | None, typer.Option(help=t("Whose key it is. Default: the first admin."))] = None,
+    user: Annotated[
+        str | None, typer.Option(help=t("The owner of the key. Default: the first admin."))
+    ] = None,
     days: Annotated[
         float | None, typer.Option(help=t("After how many days it expires. Default: never."))
     ] = None,
@@ -85,7 +87,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
     )
 
 
-@app.command(help=t("Make a key worthless, at once and for ever."))
+@app.command(help=t("Revoke a key. It stops working at once and cannot be restored."))
 def revoke(
     context: typer.Context,
     key_id: Annotated[int, typer.Argument(metavar="ID", max=BIGGEST, help=t("The key's number, as listed."))],

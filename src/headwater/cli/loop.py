@@ -17,7 +17,7 @@ _M_ARENA_MAX, ARENAS = -8, 2
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run `main` to its end on a loop of its own."""
+    """Run `main` to its end on its own loop."""
     # A visit leaves no cycles behind, so looking for them after every few hundred objects is a tenth of its cost;
     # and what is loaded by now stays, so it need not be looked at again.
     _share_arenas()
@@ -35,5 +35,5 @@ def _share_arenas() -> None:
     """Let all threads allocate from a few places: glibc gives each its own, none of which shrinks again."""
     import ctypes
 
-    with contextlib.suppress(OSError, AttributeError):  # another C library, which may do better by itself
+    with contextlib.suppress(OSError, AttributeError):  # another C library, which may do better unaided
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)

@@ -24,7 +24,7 @@ from headwater.language import translate as t
 if TYPE_CHECKING:
     from headwater.store.reading.outlets import Outlet
 
-app = typer.Typer(no_args_is_help=True, help=t("Publish what was collected as feeds of your own."))
+app = typer.Typer(no_args_is_help=True, help=t("Publish what was collected as your own feeds."))
 
 Name = Annotated[str, typer.Argument(help=t("The outlet's name, as it stands in its address."))]
 ByPipelines = Annotated[
@@ -221,13 +221,13 @@ def publish(
             metavar="NAME", help=t("The outlets to write; all that are not private when left out.")
         ),
     ] = None,
-    directory: Annotated[Path, typer.Option(help=t("Where the files go."))] = Path("outlets"),
+    directory: Annotated[Path, typer.Option(help=t("The directory to write to."))] = Path("outlets"),
     formats: Annotated[
         str, typer.Option("--format", help=t("Which of rss, atom and json, separated by commas."))
     ] = "rss,atom,json",
     base_url: Annotated[
         str | None,
-        typer.Option(help=t("The address under which the files will be found, for them to say so.")),
+        typer.Option(help=t("The public address of the files; it is written into them.")),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -128,7 +128,9 @@ def add(context: typer.Context, file: File, own_name: OwnName = None, json: Json
     _tell(added, (), t("added template {id}: {name}"), json)
 
 
-@app.command(help=t("Replace a template by what a file says. Runs that have begun keep their steps."))
+@app.command(
+    help=t("Replace a template with the contents of a file. Runs that have started keep their steps.")
+)
 def edit(context: typer.Context, name: Name, file: File, json: Json = False) -> None:
     from headwater.store.pipelines.attaching import attachments_of
     from headwater.store.pipelines.templates import change_template, find_template
@@ -154,10 +156,10 @@ def remove(context: typer.Context, name: Name, json: Json = False) -> None:
     _tell(removed, (), t("removed template {id}: {name}"), json)
 
 
-@app.command(help=t("Show what language models were asked and what it cost, day by day."))
+@app.command(help=t("Show the requests to language models and their cost, day by day."))
 def usage(
     context: typer.Context,
-    days: Annotated[int, typer.Option(min=1, max=366, help=t("So many days, today included."))] = 30,
+    days: Annotated[int, typer.Option(min=1, max=366, help=t("The number of days, including today."))] = 30,
     json: Json = False,
 ) -> None:
     from headwater.store.pipelines.models import name_owners, read_usage
@@ -184,7 +186,7 @@ def usage(
             )
             for each in found
         ),
-        empty=t("No model was asked yet."),
+        empty=t("No requests to models yet."),
     )
 
 
@@ -213,7 +215,7 @@ def validate(
         print_json({"name": template.name, "steps": len(template.steps), "valid": True})
     else:
         say(
-            t("{name} is good: {count} {count:step|steps}").format(
+            t("{name} is valid: {count} {count:step|steps}").format(
                 name=template.name, count=len(template.steps)
             )
         )
@@ -242,7 +244,7 @@ def attach(
     _show_attachments(session, template, json)
 
 
-@app.command(help=t("Stop running a template for the new items of these. It stays attached elsewhere."))
+@app.command(help=t("Detach a template from sources, folders, types or tags. It stays attached elsewhere."))
 def detach(
     context: typer.Context,
     name: Name,

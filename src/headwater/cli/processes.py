@@ -1,7 +1,7 @@
 """Processes that collect, started and watched by another: by `serve` beside the dashboard, or by `collect --processes`.
 
 Each is told its settings and when to stop through its standard input, and tells what it did through its standard
-output. When the process that started them is gone, they are gone too. One that ends by itself is started again.
+output. When the process that started them is gone, they are gone too. One that ends unasked is started again.
 """
 
 import asyncio

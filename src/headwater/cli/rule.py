@@ -1,4 +1,4 @@
-"""`headwater rule …`: what happens by itself with new items of a person's subscriptions."""
+"""`headwater rule …`: what happens automatically with new items of a user's subscriptions."""
 
 import time
 from dataclasses import replace
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from headwater.model import User
     from headwater.store.people.rules import Rule
 
-app = typer.Typer(no_args_is_help=True, help=t("Mute, star, tag or be told of new items by rules."))
+app = typer.Typer(no_args_is_help=True, help=t("Mute, star, tag or announce new items by rules."))
 
 UserName = Annotated[
-    str | None, typer.Option("--user", metavar="NAME", help=t("Whose rules; without it, the first admin's."))
+    str | None,
+    typer.Option("--user", metavar="NAME", help=t("The owner of the rules. Default: the first admin.")),
 ]
 RuleName = Annotated[str, typer.Argument(help=t("The rule's name."))]
 Words = Annotated[
@@ -85,11 +86,14 @@ def add(
     source: SourceIds = None,
     mute: Annotated[bool, typer.Option("--mute", help=t("Count it as read."))] = False,
     star: Annotated[bool, typer.Option("--star", help=t("Star it."))] = False,
-    later: Annotated[bool, typer.Option("--read-later", help=t("Put it aside for later."))] = False,
+    later: Annotated[bool, typer.Option("--read-later", help=t("Add it to read later."))] = False,
     tag: Annotated[list[str] | None, typer.Option("--tag", help=t("Tag it; may be repeated."))] = None,
-    notify: Annotated[bool, typer.Option("--notify", help=t("Tell the person, in the web app."))] = False,
+    notify: Annotated[bool, typer.Option("--notify", help=t("Notify the user in the web app."))] = False,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="TARGET", help=t("Tell a target, of admins only."))
+        str | None,
+        typer.Option(
+            "--to", metavar="TARGET", help=t("Send a message to a target; only for rules of admins.")
+        ),
     ] = None,
     user: UserName = None,
     json: Json = False,
@@ -108,7 +112,7 @@ def add(
         owner = _owner(connection, user)
         if to is not None:
             if not owner.is_admin:
-                raise InputError("only an admin's rules can tell a target; choose notify")
+                raise InputError("only an admin's rules can send to a target; choose notify")
             refuse_unknown_targets(connection, [to])
         made = add_rule(
             connection, Rule(0, owner.id, name, wanted, tuple(source or ()), actions), time.time()
@@ -119,7 +123,9 @@ def add(
     say(t("rule {name} is saved").format(name=made.name))
 
 
-@app.command("try", help=t("Say how many items of the last week a rule would have matched. Changes nothing."))
+@app.command(
+    "try", help=t("Show how many items of the last week a rule would have matched. Changes nothing.")
+)
 def try_(
     context: typer.Context,
     word: Words = None,

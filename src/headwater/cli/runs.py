@@ -41,7 +41,7 @@ OfTemplate = Annotated[
 Hours = Annotated[
     float | None, typer.Option("--hours", min=0, help=t("Only those created in the last so many hours."))
 ]
-Failed = Annotated[bool, typer.Option("--failed", help=t("Those that failed: the dead letters."))]
+Failed = Annotated[bool, typer.Option("--failed", help=t("Only failed runs (dead letters)."))]
 
 
 @app.command("list", help=t("List runs, newest first."))
@@ -150,7 +150,9 @@ def start(
     type_name: Types = None,
     search: Search = None,
     all_: Annotated[bool, typer.Option("--all", help=t("For every item that is stored."))] = False,
-    force: Annotated[bool, typer.Option("--force", help=t("Also where there was a run already."))] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help=t("Also for items that already have a run."))
+    ] = False,
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -206,7 +208,7 @@ def start(
         )
 
 
-@app.command(help=t("Run runs again, from their first step or a later one; earlier outputs are kept."))
+@app.command(help=t("Rerun runs from their first step or a later one; earlier outputs are kept."))
 def rerun(
     context: typer.Context,
     run_ids: Ids = None,
@@ -231,7 +233,7 @@ def rerun(
     )
 
 
-@app.command(help=t("Let runs that failed or were cancelled go on with the step they ended in."))
+@app.command(help=t("Retry failed or cancelled runs from the step they ended in."))
 def retry(
     context: typer.Context,
     run_ids: Ids = None,

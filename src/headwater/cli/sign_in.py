@@ -15,7 +15,9 @@ app = typer.Typer(no_args_is_help=True, help=t("List and end the sessions of the
 
 def sign_in_link(
     context: typer.Context,
-    user: Annotated[str | None, typer.Option(help=t("Whom it signs in. Default: the first admin."))] = None,
+    user: Annotated[
+        str | None, typer.Option(help=t("The user to sign in. Default: the first admin."))
+    ] = None,
     json: Json = False,
 ) -> None:
     from headwater.store.people.sessions import LINK_SECONDS, make_link

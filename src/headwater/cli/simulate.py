@@ -94,7 +94,8 @@ def tune(
         ),
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(min=0.01, help=t("Visits per source and day: says what they buy."))
+        float | None,
+        typer.Option(min=0.01, help=t("Visits per source and day: shows the freshness they buy.")),
     ] = None,
     window: Window = 20,
     min_interval: MinInterval = 5.0,

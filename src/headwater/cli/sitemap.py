@@ -86,7 +86,7 @@ def sitemap_to_feed(
         raise InputError("cannot write {path}: {problem}", path=output, problem=t("it is a directory"))
     order = Order(
         url=url,
-        # Each file is a feed of its own, which has shown what it has shown.
+        # Each file is its own feed, which has shown what it has shown.
         site_name=f"{url_key(url)} > {output.resolve()}",
         wishes=Wishes(tuple(include or ()), tuple(exclude or ()), mode, baseline),
         channel=Channel(title=title, self_link=self_url),
@@ -180,10 +180,14 @@ def restore(
     session: Session = context.obj
     with _open_state(session, state) as manager:
         if manager.backups is None:
-            raise InputError("a state in a database has no backups of its own; restore the database instead")
+            raise InputError("a state in a database has no separate backups; restore the database instead")
         path = find_backup(manager, backup)
         count = restore_state(manager, path)
     if json:
         print_json({"backup": str(path), "addresses": count})
     else:
-        say(t("{path} is the state again: {count} {count:address|addresses}").format(path=path, count=count))
+        say(
+            t("restored the state from {path}: {count} {count:address|addresses}").format(
+                path=path, count=count
+            )
+        )

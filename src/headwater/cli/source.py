@@ -101,9 +101,9 @@ def add(
         say(t("made the folder {name}").format(name=added.folder))
     if (address := mail_address(added.url, session.settings.mail_domain)) is not None:
         say(t("added source {id}: {name}").format(id=added.id, name=added.name))
-        say(t("Letters to {address} become its items.").format(address=address))
+        say(t("E-mails to {address} become its items.").format(address=address))
         if session.settings.mail_listen is None:
-            say(t("Set HEADWATER_MAIL_LISTEN, so that `headwater serve` takes letters in."))
+            say(t("Set HEADWATER_MAIL_LISTEN, so that `headwater serve` receives e-mail."))
     elif added.last_fetched_at is None:
         say(t("added source {id}: {name}; the collector visits it next").format(id=added.id, name=added.name))
     else:
@@ -283,7 +283,7 @@ def read_back_(
     )
 
 
-@app.command(help=t("Unsubscribe from the newsletter that a source's newest letter came from."))
+@app.command(help=t("Unsubscribe from the newsletter that sent a source's newest e-mail."))
 def unsubscribe(context: typer.Context, source_name: OneSource) -> None:
     from headwater.fetch.client import make_fetcher
     from headwater.newsletters.unsubscribing import newest_letter
@@ -298,10 +298,10 @@ def unsubscribe(context: typer.Context, source_name: OneSource) -> None:
         async with make_fetcher(session.settings) as fetcher:
             return await ask_sender(item, fetcher)
 
-    say(t("asked {host} to send no more letters; the source stays").format(host=run(ask())))
+    say(t("asked {host} to send no more e-mails; the source stays").format(host=run(ask())))
 
 
-@app.command(help=t("Show one source with everything known of it."))
+@app.command(help=t("Show one source in full."))
 def show(context: typer.Context, source_name: OneSource, json: Json = False) -> None:
     from headwater.cli.source_facts import tell_source
     from headwater.collectors.intervals import intervals_in_force

@@ -132,7 +132,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
     )
 
 
-@app.command(help=t("Remove a target and what waits to be sent to it."))
+@app.command(help=t("Remove a target and its unsent messages."))
 def remove(context: typer.Context, name: Name) -> None:
     from headwater.store.publishing.targets import remove_target
 

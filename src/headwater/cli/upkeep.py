@@ -18,7 +18,7 @@ def upkeep(context: typer.Context, json: Json = False) -> None:
         keeper = Upkeep(store, session.settings, measured_clock(store), lambda: False)
         done = run(keeper.run_if_due(at_once=True))
     if done is None:
-        raise ConflictError("a collector is at the upkeep right now; try again in a few minutes")
+        raise ConflictError("a collector is running the upkeep right now; try again in a few minutes")
     if json:
         print_json({"items_deleted": done.items, "visit_records_deleted": done.records})
     else:

@@ -111,11 +111,11 @@ def passwd(
     _tell(user, t("the password of {name} is set; their sessions have ended"), json)
 
 
-@app.command(help=t("Lock a user out, or let them in again. What is theirs stays."))
+@app.command(help=t("Disable or enable a user. Their data is kept."))
 def disable(
     context: typer.Context,
     name: Name,
-    undo: Annotated[bool, typer.Option("--undo", help=t("Let the user in again."))] = False,
+    undo: Annotated[bool, typer.Option("--undo", help=t("Enable the user again."))] = False,
     json: Json = False,
 ) -> None:
     from headwater.store.people.users import disable_user, require_user
@@ -126,7 +126,7 @@ def disable(
     _tell(user, t("{name} can sign in again") if undo else t("{name} is disabled"), json)
 
 
-@app.command(help=t("Delete a user and everything that is theirs: keys, subscriptions, reading."))
+@app.command(help=t("Delete a user with all their data: keys, subscriptions, reading state."))
 def remove(
     context: typer.Context,
     name: Name,
@@ -141,12 +141,8 @@ def remove(
             user = require_user(connection, name)
         if not yes:
             if not sys.stdin.isatty():
-                raise InputError(
-                    "this deletes everything that is {name}'s; confirm with --yes", name=user.name
-                )
-            typer.confirm(
-                t("Delete {name} and everything that is theirs?").format(name=user.name), abort=True
-            )
+                raise InputError("this deletes all data of {name}; confirm with --yes", name=user.name)
+            typer.confirm(t("Delete {name} with all their data?").format(name=user.name), abort=True)
         with store.writing() as connection:
             user = remove_user(connection, user.id)
     _tell(user, t("removed {name}"), json)

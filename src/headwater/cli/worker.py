@@ -24,7 +24,9 @@ def worker(
     ] = None,
     without: Annotated[
         str | None,
-        typer.Option("--except", metavar="TYPES", help=t("No steps of these types: other workers do those.")),
+        typer.Option(
+            "--except", metavar="TYPES", help=t("Skip steps of these types; other workers run them.")
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -1,7 +1,7 @@
-"""Storing what is handed over to a source, instead of found by a visit: what hubs push, and letters.
+"""Storing items that are delivered instead of found by a visit: those that hubs push, and e-mails.
 
-The items go the way of a visit's: decide, settle, one transaction that holds the source's claim. What is known of the
-source's own address (validators, plan, failures) stays as it is: no one has been there.
+The items are treated like a visit's: decide, settle, one transaction that holds the source's claim. The validators, the
+plan and the failures of the source's address stay as they are: it was not visited.
 """
 
 from collections.abc import Mapping

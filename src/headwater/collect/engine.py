@@ -389,7 +389,7 @@ class Engine:
     async def _line_up(self, claimed: list[Source]) -> bool:
         """Give every source its visit as slots and hosts come free; send those away whose host's line is full.
 
-        Answers whether any was sent away.
+        Returns whether any was sent away.
         """
         in_flight = {source.id for source in self._visits.values()}
         late = self._host_queues.add(source for source in claimed if source.id not in in_flight)
@@ -526,7 +526,7 @@ class Engine:
         return in_time
 
     async def _cut_off(self) -> list[Source]:
-        """End every visit now. Answers the sources that were claimed and have not been visited."""
+        """End every visit now. Returns the sources that were claimed and not visited."""
         unbegun = self._host_queues.clear()
         late = dict(self._visits)
         for task in late:

@@ -1,7 +1,7 @@
 """What the database knows of what visits have found, asked for several visits in one read.
 
-A visit that found something needs one small answer. Each by itself would cost a thread and a transaction, which is
-more than the answer; so who comes while others are being answered waits for the next read, together with all who do.
+A visit that found something needs one small answer. A separate read for each would cost a thread and a transaction,
+more than the answer itself; so visits that ask while a read is under way share the next one.
 """
 
 import asyncio

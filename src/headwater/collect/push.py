@@ -1,7 +1,7 @@
 """WebSub: subscribing to the hubs that sources name, and taking what they push.
 
     a visit finds a hub → wanted → asked for → the hub asks back whether we mean it → active, renewed in time
-    a hub pushes → its signature is checked → the items go the way of a visit's: decide, settle, one transaction
+    a hub pushes → its signature is checked → the items are treated like a visit's: decide, settle, one transaction
 
 A push is answered only when what it brought is stored, or when a visit that will find it is first in line; so it is
 neither lost nor, as both ways hold the source's claim, stored twice. When push stops, the source is visited at once and
@@ -98,7 +98,7 @@ class Subscriber:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def act(self) -> int:
-        """Do what is due about a batch of subscriptions; answers how many there were."""
+        """Do what is due about a batch of subscriptions; returns how many there were."""
         if not await self._store.read(is_any_due, self._clock()):
             return 0
         due = await self._store.write(_take_due, self._clock())
@@ -140,7 +140,7 @@ def _suspend(connection: Connection, now: float) -> None:
 
 
 def _take_due(connection: Connection, now: float) -> list[tuple[Subscription, str | None]]:
-    """What to ask of which hub now. Each comes up again by itself, should the hub never confirm or we die."""
+    """What to ask of which hub now. Each becomes due again if the hub never confirms or this process dies."""
     return [(each, _begin(connection, each, now)) for each in due_subscriptions(connection, BATCH, now)]
 
 

@@ -45,7 +45,7 @@ BASIS_KEY = "plans"  # what all plans were last made of
 def replan_sources(connection: Connection, source_ids: Iterable[int], planner: Planner) -> int:
     """Plan those of the sources again whose plan is outdated, but for those another transaction holds.
 
-    Answers how many there were.
+    Returns how many there were.
     """
     locked = lock_planned(connection, list(source_ids))
     planned = [

@@ -49,7 +49,7 @@ class Settler:
         self._room = asyncio.Event()  # there may be room for results again
 
     async def put(self, settlement: Settlement) -> None:
-        """Hand a result over. Once the settler has broken down, results go nowhere: their leases expire."""
+        """Hand a result over. Once the settler has broken down, results are dropped: their leases expire."""
         while not self._has_room() and not self._broken:
             self._room.clear()
             await self._room.wait()

@@ -189,7 +189,7 @@ class Upkeep:
             start = part
 
     async def _purge(self, turn: Turn, now: float, done: Done) -> str:
-        """Delete what the rules do not keep. Answers the rules, in a form to be compared."""
+        """Delete what the rules do not keep. Returns the rules, in a comparable form."""
         own = await self._store.read(own_rules, self._rule)
         rules = hashlib.sha256(repr((self._rule, sorted(own.items()))).encode()).hexdigest()
         await self._purge_old(self._rule.cutoff(now), None, own, done)

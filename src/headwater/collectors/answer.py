@@ -1,4 +1,4 @@
-"""What a service answered, told from what it answers on a bad day: a page instead of data, or a captcha. Pure."""
+"""Recognises responses that are not what a service promises: a page instead of data, or a captcha. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def refuse_captcha(response: Response) -> None:
     if _PAGE.match(start) and _CAPTCHA.search(start):
         raise VisitError(
             FailureKind.FORBIDDEN,
-            "{url} answered with a captcha: it wants to see a person. Visit less often, or set cookies of a"
+            "{url} returned a captcha. Visit it less often, or set the cookies of a"
             " browser session in its config.",
             http_status=response.status,
             url=public_url(response.url),
@@ -43,11 +43,13 @@ def read_json(response: Response) -> Any:
         refuse_captcha(response)
         shown = public_url(response.url)
         if _PAGE.match(response.body[:1024]):
-            raise ParseError("{url} answered with a web page where JSON was expected.", url=shown) from None
+            raise ParseError("{url} returned a web page where JSON was expected.", url=shown) from None
         if not response.body.strip():
-            raise ParseError("{url} answered with nothing.", kind=FailureKind.MALFORMED, url=shown) from None
+            raise ParseError(
+                "{url} returned an empty response.", kind=FailureKind.MALFORMED, url=shown
+            ) from None
         raise ParseError(
-            "{url} answered with something that is not JSON: {problem}",
+            "{url} returned something that is not JSON: {problem}",
             kind=FailureKind.MALFORMED,
             url=shown,
             problem=str(error)[:200],
@@ -57,7 +59,7 @@ def read_json(response: Response) -> Any:
 def changed_structure(url: str, missing: str) -> ParseError:
     """The error for an answer that reads, but is without something it always had."""
     return ParseError(
-        "{url} answered without {missing}: its structure has changed.",
+        "{url} returned a response without {missing}: its structure has changed.",
         kind=FailureKind.CHANGED_STRUCTURE,
         url=public_url(url),
         missing=missing,

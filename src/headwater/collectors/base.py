@@ -38,7 +38,7 @@ _LOOKS_SECRET = re.compile(
 
 
 class SourceConfig(BaseModel):
-    """The keys every source's config may have. A collector with more of its own extends it.
+    """The keys every source's config may have. A collector with more keys extends it.
 
     A key that can hold a secret says so with `json_schema_extra=SECRET`; one whose name looks like it is taken for one.
     """
@@ -88,9 +88,7 @@ class StructuredConfig(SourceConfig):
     A collector whose config extends this one has its results checked by `reject_empty_result`.
     """
 
-    may_be_empty: bool = Field(
-        default=False, description="Whether an answer that lists nothing is normal for this source."
-    )
+    may_be_empty: bool = Field(default=False, description="Whether an empty list is normal for this source.")
 
 
 def is_secret(key: str, model: type[BaseModel] = SourceConfig) -> bool:

@@ -264,7 +264,7 @@ def _refusal(response: Response, code: int, message: str) -> VisitError:
     elif code == -799:
         template = "{url}: bilibili asks for fewer requests (code {code})"
     else:
-        template = "{url}: bilibili answered with code {code}: {message}"
+        template = "{url}: bilibili returned code {code}: {message}"
     kind = _KINDS.get(code, FailureKind.SERVER_ERROR)
     error = RefusedKeyError if code in _STALE_KEY_CODES else VisitError
     return error(kind, template, http_status=response.status, url=url, code=code, message=message[:200])

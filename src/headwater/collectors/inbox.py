@@ -22,10 +22,10 @@ class InboxConfig(SourceConfig):
     senders: tuple[str, ...] = Field(
         default=(),
         max_length=MOST_SENDERS,
-        description="Take letters from these addresses or domains alone; none: from all.",
+        description="Accept e-mails from these addresses or domains only. Leave empty to accept all.",
     )
     keep_trackers: bool = Field(
-        default=False, description="Keep the pictures and links by which senders see who reads."
+        default=False, description="Keep the pictures and links that senders use for tracking."
     )
 
     _are_senders = field_validator("senders")(check_senders)
@@ -43,7 +43,7 @@ class InboxCollector(Collector):
             name = "".join(secrets.choice(_RANDOM_CHARACTERS) for _ in range(12))
         if not _NAME.fullmatch(name):
             raise InputError(
-                "{name} cannot stand before the @ of an address; take letters, digits, dots and dashes",
+                "{name} cannot be the part of an address before the @; use letters, digits, dots and dashes",
                 name=name,
             )
         return f"inbox://{name}", config

@@ -65,7 +65,7 @@ def _expression(description: str, default: str | None = None) -> Any:
 
 class JsonApiConfig(StructuredConfig):
     items: str = _expression("Where the list of items is; @ when the whole answer is the list.", "@")
-    id: str | None = _expression("Of an item: what tells it from the others. Without it, its address does.")
+    id: str | None = _expression("Of an item: its unique id. Default: its address.")
     title: str | None = _expression("Of an item: its title.")
     url: str | None = _expression("Of an item: its address; a relative one is completed.")
     date: str | None = _expression(

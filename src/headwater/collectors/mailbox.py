@@ -45,19 +45,19 @@ class MailboxConfig(SourceConfig):
     senders: tuple[str, ...] = Field(
         default=(),
         max_length=MOST_SENDERS,
-        description="Take letters from these addresses or domains alone; none: from all.",
+        description="Accept e-mails from these addresses or domains only. Leave empty to accept all.",
     )
     mark_read: bool = Field(
-        default=False, description="Mark letters as read on the server once they are taken."
+        default=False, description="Mark e-mails as read on the server once they are stored."
     )
     first: int = Field(
-        default=20, ge=1, le=MOST_LETTERS, description="How many letters the first visit takes."
+        default=20, ge=1, le=MOST_LETTERS, description="How many e-mails the first visit reads."
     )
     idle: bool = Field(
-        default=True, description="Let the server tell of new letters at once, where it can (IDLE)."
+        default=True, description="Let the server announce new e-mails at once, where it can (IDLE)."
     )
     keep_trackers: bool = Field(
-        default=False, description="Keep the pictures and links by which senders see who reads."
+        default=False, description="Keep the pictures and links that senders use for tracking."
     )
 
     _are_senders = field_validator("senders")(check_senders)

@@ -336,7 +336,7 @@ class _Walk:
         if index.cut_off:
             raise _cut_off(url)
         if not index.urls and document.read_at is not None:
-            raise ParseError("{url} names no sitemaps any more", url=public_url(url))
+            raise ParseError("{url} no longer lists any sitemaps", url=public_url(url))
         document.is_index = True
         newest_first = sorted(
             index.urls, key=lambda child: child.modified.timestamp() if child.modified else 0.0, reverse=True

@@ -15,7 +15,7 @@ class TwitterConfig(SourceConfig):
     bridge_url: str | None = Field(
         default=None,
         pattern=r"^https?://",
-        description="The address at which a bridge of yours (Nitter, RSSHub, RSS-Bridge) gives this as a feed.",
+        description="The address at which your bridge (Nitter, RSSHub, RSS-Bridge) serves this as a feed.",
     )
 
 
@@ -28,7 +28,7 @@ class TwitterCollector(Collector):
     def why_skipped(self, config: Any) -> Text | None:
         if config.bridge_url:
             return None
-        return Text("X has no feed to collect; a bridge_url in their config makes them collectable")
+        return Text("X has no feed to collect; set bridge_url in their config to collect them")
 
     async def collect(self, fetch_request: FetchRequest) -> FetchResult:
         request = request_for(fetch_request.source, fetch_request.config, fetch_request.config.bridge_url)

@@ -153,13 +153,13 @@ def _find_fault(name: str, loaded: "type[Collector]") -> Text | None:
     from headwater.collectors.base import SourceConfig
 
     if not re.fullmatch(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*", name):
-        return Text("a type has a name of two parts in small letters, such as web.example")
+        return Text("a type has a name of two parts in lower-case letters, such as web.example")
     alias, minutes = loaded.alias, loaded.interval_minutes
     if alias is not None and not re.fullmatch(r"[a-z][a-z0-9_]*", alias):
-        return Text("its alias {alias} is not one word in small letters", alias=alias)
+        return Text("its alias {alias} is not one word in lower-case letters", alias=alias)
     for spelling in _spellings(SourceType(name, alias, minutes)):
         if spelling in _own_by_any_name():
-            return Text("Headwater has a {name} of its own, which no plugin may replace", name=spelling)
+            return Text("{name} is built in; a plugin cannot replace it", name=spelling)
     if isinstance(minutes, bool) or not 0.01 <= minutes <= 525_600:
         return Text("its interval_minutes = {minutes} is not between 0.01 and 525600", minutes=minutes)
     model: type = loaded.config_model

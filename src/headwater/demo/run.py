@@ -124,7 +124,7 @@ def _furnish(connection: Connection, base: str, now: float) -> None:
 
 
 def demo_settings(settings: Settings, directory: Path) -> Settings:
-    """The user's settings, but for what the demo needs: a place of its own, and leave to visit itself."""
+    """The user's settings, but for what the demo needs: its own place, and leave to visit itself."""
     changed: dict[str, Any] = {
         "database_url": None,
         "data_dir": directory,

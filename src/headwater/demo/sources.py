@@ -93,7 +93,7 @@ class DemoSource:
         ]
 
     def trouble_at(self, start_at: float, now: float) -> Trouble | None:
-        """What it answers instead of its document."""
+        """What it returns instead of its document."""
         return None
 
     def will_correct(self, number: int) -> bool:

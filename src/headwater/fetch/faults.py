@@ -141,7 +141,7 @@ def network_error(
         case UntrustedError():
             return FetchError(
                 FailureKind.TLS,
-                "{url}: the server's certificate cannot be trusted ({reason}). An authority of your own is trusted if"
+                "{url}: the server's certificate cannot be trusted ({reason}). Your own authority is trusted if"
                 " HEADWATER_CA_FILE names its certificate.",
                 url=shown,
                 reason=error.reason,

@@ -1,4 +1,4 @@
-"""What the door is asked and what it answers: Request and Response, plain data.
+"""Request and Response of the fetcher, plain data.
 
 Secrets (credentials, cookies, headers of a source, a proxy's password) are in none of the reprs. Nothing here
 touches the network.

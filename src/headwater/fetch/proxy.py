@@ -1,6 +1,6 @@
 """A way out for another program: a proxy on loopback with the guard on it.
 
-Programs that fetch by themselves (a video downloader, a notification library) are given its address as their
+Programs that make their own requests (a video downloader, a notification library) are given its address as their
 proxy. Every connection they make, first or redirected, is then resolved, checked and made here. It lets in only
 who knows its password, counts what comes in and cuts off what exceeds the cap.
 

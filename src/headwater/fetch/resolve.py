@@ -15,7 +15,7 @@ _MOST_NAMES = 10_000
 
 
 class GuardedResolver:
-    """Resolves names on threads of its own (the system's resolver blocks), and filters what comes back."""
+    """Resolves names on its own threads (the system's resolver blocks), and filters what comes back."""
 
     def __init__(self, guard: Guard, resolve: Resolve | None = None) -> None:
         self._guard = guard
@@ -42,7 +42,7 @@ class GuardedResolver:
         return addresses
 
     async def locate(self, host: str, port: int, *, guarded: bool = True) -> str | None:
-        """The same as libcurl takes it in place of a look-up of its own; None for what is an address already."""
+        """The addresses in the form that libcurl takes instead of a look-up; None for an IP address."""
         addresses = await self.resolve(host, port, guarded=guarded)
         if addresses == (host,):
             return None

@@ -1,7 +1,7 @@
 """One request and its response on one of libcurl's handles: options, callbacks, and what a failure means.
 
 libcurl speaks HTTP and TLS. What arrives is counted and capped here, in the callbacks; the address of every connection
-is checked here, where its socket is opened. Every failure is a TransferError of its own kind.
+is checked here, where its socket is opened. Every failure is a TransferError of a specific kind.
 """
 
 import os
@@ -414,7 +414,7 @@ class Transfer:
         return LostError(self.received > 0)
 
     def _is_stale(self) -> bool:
-        """libcurl tries kept connections one after the other until it gives up; it has made none of its own then."""
+        """libcurl tries kept connections one after the other until it gives up; it has opened none itself then."""
         is_untouched = not self.received and self._call.body is None
         return is_untouched and not self._curl.getinfo(pycurl.NUM_CONNECTS)
 

@@ -116,7 +116,7 @@ class Transport:
         for transfer in list(self._active.values()):
             if not transfer.future.done():
                 transfer.future.cancel()
-        await asyncio.sleep(0)  # each of them leaves libcurl by itself
+        await asyncio.sleep(0)  # each of them removes itself from libcurl
         self._close_multi()
         for transfer in self._pool:
             transfer.curl.close()

@@ -1,6 +1,6 @@
 """Reads the dates that feeds carry into aware UTC datetimes of whole seconds.
 
-It takes the standard forms first and the known strange ones after, and answers None for everything it is not
+It takes the standard forms first and the known strange ones after, and returns None for everything it is not
 sure of: a wrong date is worse than none. It never asks a clock.
 """
 

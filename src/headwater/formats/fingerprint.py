@@ -1,6 +1,6 @@
 """Fingerprints of texts: near-equal texts have near-equal fingerprints, without any model. Pure.
 
-A SimHash of 64 bits over word triples; Chinese, Japanese and Korean characters are words of their own. Two texts with
+A SimHash of 64 bits over word triples; Chinese, Japanese and Korean characters are separate words. Two texts with
 few different bits (three, say) tell the same, almost word for word.
 """
 

@@ -45,7 +45,7 @@ class Outline:
     site_url: str | None = None
     description: str | None = None
     type: str | None = None  # a source type of ours, such as `web.sitemap`; None for an ordinary feed
-    paused: bool = False  # switched off where it comes from
+    paused: bool = False  # paused in the reader it comes from
 
 
 @dataclass(frozen=True, slots=True)

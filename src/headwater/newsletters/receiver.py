@@ -311,7 +311,7 @@ class _Session:
         if envelope is None or not envelope.inboxes:
             await self._refuse(b"503 5.5.1 RCPT first")
             return
-        await self._say(b"354 end with a dot on a line of its own")
+        await self._say(b"354 end with a dot on its own line")
         async with asyncio.timeout(LETTER_SECONDS):
             data = await self._input.read_letter(self._receiver.most_bytes)
         if data is None:

@@ -28,7 +28,7 @@ def newest_letter(connection: Connection, source_id: int) -> StoredItem:
         item = get_item(connection, listed.id)
         if letter_of(item):
             return item
-    raise ConflictError("this source has no letters")
+    raise ConflictError("this source has no e-mails")
 
 
 async def unsubscribe(item: StoredItem, fetcher: Fetcher) -> str:
@@ -41,10 +41,10 @@ async def unsubscribe(item: StoredItem, fetcher: Fetcher) -> str:
         by_hand = url or letter.get("unsubscribe_mail")
         if by_hand:
             raise ConflictError(
-                "this letter offers no unsubscribing with one click; open {address} instead",
+                "this e-mail cannot be unsubscribed from with one click; open {address} instead",
                 address=str(by_hand),
             )
-        raise ConflictError("this letter does not say how to unsubscribe")
+        raise ConflictError("this e-mail does not say how to unsubscribe")
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = await fetcher.post(Request(url, body=BODY, headers=headers, max_bytes=1_000_000))
     if not 200 <= answer.status < 400:

@@ -1,1 +1,1 @@
-"""Pipelines: work that starts by itself when something new appears."""
+"""Pipelines: work that starts automatically when something new appears."""

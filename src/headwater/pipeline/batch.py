@@ -14,7 +14,7 @@ MOMENT_SECONDS = 0.002  # how long a group waits for those that may soon ask, to
 
 
 class Batch(Generic[A, R]):
-    """Calls `work` with all that was asked while it last ran. It answers one result for each, in order.
+    """Calls `work` with all that was asked while it last ran. `work` returns one result for each, in order.
 
     `expected`: how many may ask at about the same time. As long as fewer have, the group waits a moment.
     """

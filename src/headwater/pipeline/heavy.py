@@ -1,4 +1,4 @@
-"""Heavy steps, each in a process of its own that is killed with all it has started when its time is over."""
+"""Heavy steps, each in a separate process that is killed with all it has started when its time is over."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ _children = ChildPool(__name__, tasks_per_child=1, most_idle=0)
 
 
 async def work_in_child_process(step: HeavyStep, context: StepContext, config: dict[str, Any]) -> StepResult:
-    """What `step.work` returns in a process of its own. Cancelled, it leaves no process behind."""
+    """What `step.work` returns in a separate process. Cancelled, it leaves no process behind."""
     told = await _children.call(
         {
             "step_type": step.step_type,
@@ -30,7 +30,7 @@ async def work_in_child_process(step: HeavyStep, context: StepContext, config: d
 
 
 def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
-    """Do a step's work. Blocking, in a process of its own."""
+    """Do a step's work. Blocking, in a separate process."""
     from dataclasses import asdict
 
     from headwater.pipeline.registry import find_step

@@ -39,7 +39,7 @@ class Pool:
 
 
 def make_pools(step_types: Collection[str], concurrency: int, limits: StepLimits) -> list[Pool]:
-    """One pool for all types without a limit of their own, and one for each of the others."""
+    """One pool for all types without their own limit, and one for each of the others."""
     limited = {name: most for name, most in limits.at_once.items() if name in step_types}
     free = frozenset(step_types) - limited.keys()
     pools = [Pool(free, concurrency)]

@@ -26,7 +26,7 @@ from headwater.store.pipelines.runs import ClaimedRun, Later, claim_named
 log = logging.getLogger(__name__)
 
 HOUSEKEEPING = "headwater.housekeeping"  # a queue that every worker listens to
-POLL_SECONDS = 1.0  # for what sends no notification: retries and other jobs with a time of their own
+POLL_SECONDS = 1.0  # for what sends no notification: retries and other jobs with their own time
 HEARTBEAT_SECONDS = 3.0
 STALLED_SECONDS = 12.0
 HOUSEKEEPING_CRON = "* * * * * */5"  # every five seconds
@@ -70,7 +70,7 @@ async def _run_pool(worker: Worker, app: procrastinate.App, queues: list[str], s
                 await _until_stop(worker, app, queues, slots)
         except (ConnectorException, OSError) as error:
             log.warning("the queue is away: %s", error)
-        # It also ends by itself when its connection is lost.
+        # It also ends when its connection is lost.
         if not worker.stopping:
             await worker.wait_for_stop(RESTART_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Work on SQLite: the worker claims runs from their rows by itself. Nothing to install, nothing to start."""
+"""Work on SQLite: the worker claims runs directly from their rows. Nothing to install, nothing to start."""
 
 import asyncio
 import logging

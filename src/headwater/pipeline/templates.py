@@ -210,7 +210,7 @@ def _with_secrets(
             config[key] = template.steps[before]["config"][key]
         elif value == STARS:
             raise InputError(
-                "step {step}: config.{key} is stars, and there is no secret here that they stand for; write it out",
+                "step {step}: config.{key} is ***, but no secret is stored for it; enter the secret",
                 step=f"{place + 1} ({step.get('step_type')})",
                 key=key,
             )

@@ -152,7 +152,7 @@ class Worker:
         stopping = asyncio.create_task(self._stop_event.wait())
         try:
             await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-            self.stop()  # if it ended by itself, there was an error
+            self.stop()  # if it ended unasked, there was an error
             done, _ = await asyncio.wait((working,), timeout=self._stop_seconds_left())
             in_time = bool(done)
             if not in_time:
@@ -206,7 +206,7 @@ class Worker:
                 del self._in_hand[run.id]
 
     def _goes_on(self, end: StepEnd, pool: Pool) -> bool:
-        """Whether this pool may do the next step at once: of its own types, and not one whose starts are counted."""
+        """Whether this pool may do the next step at once: it runs the type, and the type's starts are not limited."""
         step_type = end.run.steps[end.index].step_type
         return step_type in pool.step_types and step_type not in self.limits.rates
 

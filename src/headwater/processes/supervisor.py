@@ -3,7 +3,7 @@
     owner ── pipe ── supervisor ── command ── whatever it starts
 
 The supervisor adopts what its descendants leave behind (Linux: child subreaper), so that nothing gets away from it by
-starting a session of its own. It kills them all when the command has ended, when the owner closes the pipe, and when
+starting its own session. It kills them all when the command has ended, when the owner closes the pipe, and when
 the owner dies, which closes the pipe too. Run by its path as `supervisor.py PIPE COMMAND…`: it loads nothing but the
 standard library.
 """

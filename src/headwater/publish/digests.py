@@ -92,7 +92,7 @@ class DigestConfig(ChatConfig):
     )
     max_items: int = Field(default=50, ge=1, le=1_000, description="The most items in one issue.")
     item_characters: int = Field(default=300, ge=0, le=10_000, description="How much of each item's text.")
-    system: str | None = Field(default=SYSTEM, description="What the model is told beforehand; a template.")
+    system: str | None = Field(default=SYSTEM, description="The system prompt; a template.")
     prompt: str = Field(
         default=PROMPT,
         description="What it is asked; a template over `items`, `title`, `language` and `write`.",

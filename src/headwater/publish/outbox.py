@@ -67,7 +67,7 @@ class OutboxSender:
         self._rng = rng or Random()
 
     async def run_once(self) -> int:
-        """Gather batches that are due, then send what is due now; answers how many deliveries were tried."""
+        """Gather batches that are due, then send what is due now; returns how many deliveries were tried."""
         now = self._clock()
         for target in await self._store.read(due_batches, now):
             await self._store.write(gather_batch, target, now)

@@ -1,4 +1,4 @@
-"""The publisher: what has to leave Headwater by itself, in every process that works on for long. Rules work beside it.
+"""The publisher: sends messages, digests and alerts, in every long-running process. Rules run beside it.
 
 Several processes may have one: rows are claimed under leases, so each thing is done once.
 """

@@ -91,7 +91,7 @@ def _with_secrets(config: Mapping[str, Any], before: Target | None) -> dict[str,
         if before is not None and key in shown and value == shown[key]:
             whole[key] = before.config[key]
         elif value == STARS or value == [STARS]:
-            raise InputError("config.{key} is stars, and there is no secret that they stand for", key=key)
+            raise InputError("config.{key} is ***, but no secret is stored for it; enter the secret", key=key)
     return whole
 
 

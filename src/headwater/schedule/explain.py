@@ -80,7 +80,7 @@ def explain_next(
     if not is_visited(source):
         return _say("{state}; no visit is planned", language, state=tell_state(state, language))
     if source.plan_reason.get("delivered"):
-        return translate("letters are stored as they come in; no visit is planned", language)
+        return translate("e-mails are stored as they arrive; no visit is planned", language)
     if source.next_fetch_at is None:
         return translate("not visited yet; first in line", language)
     return explain_plan(

@@ -78,7 +78,7 @@ _kept: dict[str, Any] = {}  # in a child: playwright, and the browser it has sta
 
 
 def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
-    """Show a page. Blocking, in a process of its own."""
+    """Show a page. Blocking, in a separate process."""
     from playwright.sync_api import Error
 
     context = _open_context(task)

@@ -39,7 +39,7 @@ class ChatConfig(BaseModel):
         default="${OPENAI_API_KEY}", description="The service's key.", json_schema_extra=SECRET
     )
     model: str = Field(default="${OPENAI_MODEL}", description="The service's name of the model.")
-    system: str | None = Field(default=None, description="What the model is told beforehand; a template.")
+    system: str | None = Field(default=None, description="The system prompt; a template.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="How freely it may answer.")
     max_output_tokens: int | None = Field(
         default=None,
@@ -239,7 +239,7 @@ class Chat:
         except (KeyError, IndexError, TypeError):
             text, choice = None, {}
         if not isinstance(text, str):
-            raise StepError("{url} answered no message", url=public_url(url))
+            raise StepError("{url} returned no message", url=public_url(url))
         if choice.get("finish_reason") == "length":
             raise StepError(
                 "the answer of {model} was cut off: raise max_output_tokens or ask for less", model=self.model

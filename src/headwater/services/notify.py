@@ -57,8 +57,8 @@ def _close_other_ways() -> None:
 
 
 def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
-    """Send one notification to every service. Blocking, in a process of its own."""
-    global _allowed_port  # noqa: PLW0603 - one task at a time, each with a proxy of its own
+    """Send one notification to every service. Blocking, in a separate process."""
+    global _allowed_port  # noqa: PLW0603 - one task at a time, each with its own proxy
     os.environ.update(task["environment"])
     _allowed_port = task["proxy_port"]
     import apprise

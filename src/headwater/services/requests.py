@@ -143,7 +143,7 @@ async def post(
         "answer": _excerpt(response.body, hidden),
     }
     if response.status in _PASSING_STATUSES or response.status >= 500:
-        passing = PassingStepError("{url} answered {status}: {answer}", **values)
+        passing = PassingStepError("{url} returned {status}: {answer}", **values)
         passing.retry_after_seconds = response.hints.retry_after_seconds
         raise passing
     if response.status == 401 and auth is not None:
@@ -151,7 +151,7 @@ async def post(
             "{url} refuses the API key (401); check the variable OPENAI_API_KEY, or api_key of the step: {answer}",
             **values,
         )
-    raise StepError("{url} answered {status}: {answer}", **values)
+    raise StepError("{url} returned {status}: {answer}", **values)
 
 
 async def post_json(
@@ -178,7 +178,7 @@ def json_object(response: Response, *, hidden: Iterable[str] = ()) -> dict[str, 
         answer = None
     if not isinstance(answer, dict):
         raise StepError(
-            "{url} answered something else than a JSON object: {answer}",
+            "{url} did not return a JSON object: {answer}",
             url=public_url(response.url),
             answer=_excerpt(response.body, hidden),
         )

@@ -139,7 +139,7 @@ def _too_slow(keys: str) -> StepError:
 
 
 def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
-    """Fill templates. Blocking, in a process of its own, with limits on its time and its memory."""
+    """Fill templates. Blocking, in a separate process, with limits on its time and its memory."""
     if "each" in task:
         [(key, text)] = task["templates"].items()
         return {"filled": [_fill_within_memory(key, text, values) for values in task["each"]]}

@@ -28,7 +28,7 @@ START = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Sources with the same habits. Each has a generator of its own, so that no two publish at the same moments."""
+    """Sources with the same habits. Each has its own generator, so that no two publish at the same moments."""
 
     name: str = "sources"
     count: int = 1

@@ -1,1 +1,1 @@
-"""Sitemaps become feeds without a collector: state in a directory of its own, one command or one Prefect flow."""
+"""Sitemaps become feeds without a collector: state in its own directory, one command or one Prefect flow."""

@@ -1,4 +1,4 @@
-"""The state of sites whose sitemaps become feeds, in a directory of its own or in Headwater's database.
+"""The state of sites whose sitemaps become feeds, in its own directory or in Headwater's database.
 
     rss_states/
     ├── rss_incremental.db
@@ -319,7 +319,7 @@ def _commit(connection: Connection, site_name: str, before: SiteMemory | None, c
     if commit.memory is not None:
         after = SiteMemory((before.runs if before else 0) + 1, commit.memory, commit.entries or "[]")
         if not write_site_memory(connection, site_name, before.runs if before else None, after):
-            raise BusySiteError("another run is at work on {site}; try again when it is done", site=site_name)
+            raise BusySiteError("another run is processing {site}; try again when it is done", site=site_name)
     write_content_hashes(connection, site_name, commit.content_hashes)
     if commit.forgotten:
         _delete_keys(connection, site_name, lambda key: key in commit.forgotten)

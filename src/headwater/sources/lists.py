@@ -127,7 +127,9 @@ def _import(
         if key in refused:
             done = _report(outline, "rejected", reason=refused[key])
         elif key in added and wanted[key] is entry:
-            paused = None if entry.enabled else translate("It arrives paused, as it was there.")
+            paused = (
+                None if entry.enabled else translate("Imported as paused, as it was in the other reader.")
+            )
             done = Imported(entry.name, entry.url, entry.folder, "added", added[key], paused)
         else:
             there = known.get(key) or Living(added[key], wanted[key].name, *key, None)

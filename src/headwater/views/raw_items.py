@@ -44,7 +44,7 @@ class ItemCountsView(BaseModel):
     items_24h: int = Field(description="Those found in the last 24 hours.")
 
 
-# What has no name of its own here.
+# Fields without a separate name here.
 _others = item_json.without(
     *("id", "source_id", "source_name", "source_type", "title", "url", "author", "summary", "content"),
     *("published_at", "first_seen_at", "item_at", "external_id"),

@@ -74,7 +74,7 @@ def invitation_address(settings: Settings, port: int, token: str) -> str:
 def known_hosts(settings: Settings) -> frozenset[str] | None:
     """The names under which a browser finds us; None: any.
 
-    Without this, a hostile page could reach an open dashboard under a name of its own that resolves to loopback.
+    Without this, a hostile page could reach an open dashboard under its own name that resolves to loopback.
     Beyond this machine we may have any name; there everything needs a key, which no hostile page has.
     """
     if not is_loopback(settings.host):

@@ -33,7 +33,7 @@ class BodyLimit:
             length = headers.get(b"content-length", b"0")
             refusal = None
             if b"transfer-encoding" in headers:
-                refusal = 411, Text("say how long the body is, with Content-Length")
+                refusal = 411, Text("the request needs the header Content-Length")
             elif not length.isdigit() or len(length) > 18 or int(length) > limit:
                 refusal = 413, Text("the body is larger than {limit} bytes", limit=limit)
             if refusal is not None:

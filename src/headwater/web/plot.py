@@ -110,7 +110,7 @@ def linear_scale(peak: float, tell: Callable[[float], str]) -> tuple[float, list
 def _lines(
     series: Sequence[Series], scene: Scene, y: Callable[[float], float], *, joined: bool = False
 ) -> str:
-    """Paths in a drawing of their own that is stretched, with lines that are not. `joined`: over gaps too."""
+    """Paths in their own drawing that is stretched, with lines that are not. `joined`: over gaps too."""
     count = max(len(scene.places) - 1, 1)
     paths = []
     for each in series:

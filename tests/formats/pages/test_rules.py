@@ -37,7 +37,7 @@ def test_table_has_wrong_ones_and_each_rule_that_matters() -> None:
     assert len({meaning.removeprefix("guess ").split()[0] for _, meaning in CASES}) >= 100
 
 
-def test_every_rule_has_a_title_in_both_languages_and_a_name_of_its_own() -> None:
+def test_every_rule_has_a_title_in_both_languages_and_a_unique_name() -> None:
     rules = own_rules().rules
     assert len({rule.name for rule in rules}) == len(rules)
     assert all(rule.title and rule.title_zh for rule in rules)

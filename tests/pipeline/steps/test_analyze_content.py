@@ -95,7 +95,7 @@ async def test_one_that_does_not_is_repaired_once(
             "refuses the API key .401.; check .*OPENAI_API_KEY.*bad key",
             None,
         ),
-        (Answer(body="<html>"), False, "something else than a JSON object", None),
+        (Answer(body="<html>"), False, "did not return a JSON object", None),
         (Answer(body='{"choices": []}'), False, "no message", None),
         (Answer(status=401, body="wrong key: sk-model"), False, r"wrong key: \*\*\*", None),
         (Answer(body="hello, Bearer sk-model"), False, r"Bearer \*\*\*", None),

@@ -103,7 +103,7 @@ async def test_message_carries_what_the_run_has_made(
     assert (shown["title"], shown["text"]) == (message.title, message.text)
 
 
-async def test_message_of_templates_has_no_html_of_its_own(tmp_path: Path) -> None:
+async def test_message_of_templates_has_no_separate_html(tmp_path: Path) -> None:
     context = make_context(tmp_path, item=ITEM)
     result = await run_step(PublishContent(), context, {"to": "team", "body": "Look: {{ item.url }}"})
     [outgoing] = result.messages
@@ -149,7 +149,7 @@ async def test_a_webhook_that_repeats_what_it_was_sent_gives_no_secret_away(
             await run_step(
                 PublishContent(), make_context(tmp_path, fetcher, item=ITEM), {**config, "url": address}
             )
-        assert f"answered {status}" in str(caught.value)
+        assert f"returned {status}" in str(caught.value)
         assert "t0k" not in str(caught.value)
 
 

@@ -27,7 +27,7 @@ def test_it_shows_the_databases_time_on_a_machine_whose_own_is_wrong(store: Stor
         assert database_time(connection) == pytest.approx(here, abs=5)
 
 
-def test_between_measurements_it_goes_on_by_itself(store: Store) -> None:
+def test_between_measurements_it_keeps_running(store: Store) -> None:
     clock = measured_clock(store)
     shown = [clock() for _ in range(1_000)]
     assert shown == sorted(shown)

@@ -10,7 +10,7 @@ from headwater.store.people.keys import add_key, find_key, has_key, list_keys, r
 from tests.clock import NOON
 
 
-def test_a_key_is_found_by_itself_alone(store: Store) -> None:
+def test_a_key_is_found_only_by_the_whole_key(store: Store) -> None:
     with store.writing() as connection:
         key, secret = add_key(connection, name=" me ", scopes=["refresh", "read"], now=NOON)
         assert (key.name, key.scopes) == ("me", ("read", "refresh"))

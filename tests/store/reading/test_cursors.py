@@ -53,7 +53,7 @@ def write(connection: Connection, source_id: int, *titles: str) -> None:
 
 
 class Reader:
-    """The functions of cursors, each in a transaction of its own."""
+    """The functions of cursors, each in its own transaction."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

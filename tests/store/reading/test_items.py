@@ -60,7 +60,7 @@ def test_a_written_item_is_listed_with_all_its_fields(store: Store) -> None:
     assert (item.published_at, item.updated_at, item.first_seen_at) == (NOON + 1, NOON + 2, NOON)
     assert {name: getattr(item, name) for name in Item.__dataclass_fields__} == {
         name: getattr(full.item, name) for name in Item.__dataclass_fields__
-    }, "columns of their own and packed fields alike"
+    }, "their own columns and packed fields alike"
 
 
 def test_packed_fields_of_another_type_are_left_out(store: Store) -> None:

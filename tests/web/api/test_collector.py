@@ -77,7 +77,7 @@ def test_intervals_are_those_in_force(caller: MakeCaller, store: Store, clock: F
     assert [source["interval_minutes"] for source in shown] == [240, 15, 2.5]
 
 
-def test_who_is_switched_off_is_not_active(caller: MakeCaller, store: Store, clock: FakeClock) -> None:
+def test_paused_source_is_not_active(caller: MakeCaller, store: Store, clock: FakeClock) -> None:
     for number in range(3):
         add(store, clock, f"https://{number}.example/")
     with store.writing() as connection:

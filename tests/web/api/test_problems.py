@@ -111,9 +111,9 @@ def test_problems_speak_the_callers_language(stranger: TestClient) -> None:
 @pytest.mark.parametrize(
     ("error", "status", "detail"),
     [
-        (RuntimeError("hush"), 500, "Headwater failed to answer; its log says why"),
-        (StoreError("hush {url}", url="secret"), 500, "Headwater failed to answer; its log says why"),
-        (passing(), 503, "the database is away for a moment; try again in a few seconds"),
+        (RuntimeError("hush"), 500, "internal error; the log of Headwater has the details"),
+        (StoreError("hush {url}", url="secret"), 500, "internal error; the log of Headwater has the details"),
+        (passing(), 503, "the database is temporarily unavailable; try again in a few seconds"),
     ],
 )
 def test_errors_of_our_own_tell_nothing(

@@ -10,7 +10,7 @@ from tests.web.pages.conftest import Visitor
 
 
 def test_alerts_are_shown_and_rules_saved(visitor: Visitor, store: Store) -> None:
-    assert "Nothing is looked for" in visitor.see("/alerts")
+    assert "No checks are enabled" in visitor.see("/alerts")
     with store.writing() as connection:
         add_target(connection, Target("team", "webhook", {"url": "https://a.example/hook"}), NOON)
         note_problems(connection, [Problem("gone", "1", {"id": 1, "name": "<River>", "error": "410"})], NOON)

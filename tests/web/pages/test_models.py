@@ -10,7 +10,7 @@ NO_LIMIT = Limits()
 
 
 def test_models_page_adds_up_a_day_and_names_who_asked(visitor: Visitor, store: Store) -> None:
-    assert "No model was asked yet." in visitor.see("/models")
+    assert "No requests to models yet." in visitor.see("/models")
     make_template(store, step("summarize_content"), name="<b>Summaries</b>")
     with store.writing() as connection:
         for owner, cost in (("template:1", 0.25), ("digest:morning", 0.5), ("template:99", None)):

@@ -26,7 +26,7 @@ def test_an_outlet_is_made_read_and_removed(visitor: Visitor, store: Store) -> N
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"name": "No Name"}, "is not a name for an outlet"),
+        ({"name": "No Name"}, "cannot be an outlet's name"),
         ({"name": "a", "source_names": "x"}, "there is no source x"),
         ({"name": "a", "source": "9"}, "no source 9"),
         ({"name": "a", "folder": "Nowhere"}, "there is no folder Nowhere"),

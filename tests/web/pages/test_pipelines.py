@@ -125,7 +125,7 @@ def test_stars_stand_for_what_is_stored(visitor: Visitor, store: Store) -> None:
     # Of two, it is unclear whose secret is meant.
     answer = visitor.send("/pipelines/1", name="Hook", steps=json.dumps([first, *shown, *shown]))
     assert answer.status_code == 400
-    assert "step 3 (publish_content): config.url is stars" in html.unescape(answer.text)
+    assert "step 3 (publish_content): config.url is ***" in html.unescape(answer.text)
 
 
 def test_a_run_is_started_seen_cancelled_retried_and_run_again(visitor: Visitor, store: Store) -> None:
@@ -141,7 +141,7 @@ def test_a_run_is_started_seen_cancelled_retried_and_run_again(visitor: Visitor,
     assert f'href="{again}"' in visitor.see("/items/1")
     assert "cancel it first" in visitor.send("/runs/1/rerun", step="1").text
     assert "cancelled" in visitor.send("/runs/1/cancel").text
-    assert "it goes on" in visitor.send("/runs/1/retry").text
+    assert "it continues" in visitor.send("/runs/1/retry").text
     with store.writing() as connection:
         cancel(connection, 1, NOON)
     assert "it begins again at step 1" in visitor.send("/runs/1/rerun", step="1").text

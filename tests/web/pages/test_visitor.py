@@ -218,7 +218,7 @@ def test_a_session_cannot_be_planted_made_up_or_read_from_the_database(
     before = outside.get("/login").cookies[SESSION_COOKIE]
     sign_in(outside, key)
     after = outside.cookies[SESSION_COOKIE]
-    assert before != after, "signing in gives a token of its own"
+    assert before != after, "signing in gives a new token"
     with store.reading() as connection:
         stored = connection.execute(session_table.select()).one()
     assert after.encode() not in {value for value in stored if isinstance(value, bytes)}

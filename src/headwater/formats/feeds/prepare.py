@@ -34,7 +34,7 @@ def prepare(feed: Feed, *, author_needed: bool = False) -> Feed:
     """
     base = _text(feed.link) or _text(feed.self_link)
     prepared = [_prepare_entry(entry, base) for entry in feed.entries]
-    # Live ones last, as they are read: they have an element of their own.
+    # Live ones last, as they are read: they have their own element.
     entries = tuple(sorted(prepared, key=lambda entry: "live" in (entry.extras or {})))
     dates = [date for entry in entries for date in (entry.updated, entry.published) if date]
     updated = _whole_second(feed.updated) or max(dates, default=_EPOCH)

@@ -1,7 +1,7 @@
 """Proposes CSS selectors for a page that has no description: it looks for the structure that repeats. Pure.
 
     elements, without navigation and the like → groups with the same way down from the top → scored by what their
-    members have (a link of their own, a telling title, a date, a text) → the best ones' selectors → their items
+    members have (their own link, a telling title, a date, a text) → the best ones' selectors → their items
 
 What is proposed is what `scrape` makes of the selectors, so it shows only what would be collected.
 """
@@ -246,7 +246,7 @@ def _select_group(document: LexborHTMLParser, nodes: Sequence[LexborNode]) -> st
 
 
 def _ways(node: LexborNode) -> Iterator[str]:
-    """Selectors that find an element, the shortest first: by itself, then with what is around it."""
+    """Selectors that find an element, the shortest first: alone, then with what is around it."""
     own = _names(node)
     yield from own
     around: list[str] = []

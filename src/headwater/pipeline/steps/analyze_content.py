@@ -30,8 +30,8 @@ class AnalyzeConfig(ChatConfig, StepConfig):
         pattern=r"^[^\s:]*$",
         description="A name for the analysis, where an item gets several: `analysis:NAME`.",
     )
-    system: str | None = Field(default=SYSTEM, description="What the model is told beforehand; a template.")
-    prompt: str = Field(default=PROMPT, description="What it is asked; a template.")
+    system: str | None = Field(default=SYSTEM, description="The system prompt; a template.")
+    prompt: str = Field(default=PROMPT, description="The prompt; a template.")
     output_schema: dict[str, Any] | None = Field(
         default=None, description="A JSON schema that its answer must fit. Unset: the answer is text."
     )

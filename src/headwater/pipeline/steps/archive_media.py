@@ -100,7 +100,7 @@ async def _keep(context: StepContext, url: str, config: ArchiveConfig) -> dict[s
 
 
 def media_directory(context: StepContext) -> Path:
-    """Where files are kept: beside the directory in which each item has one of its own."""
+    """Where files are kept: next to the directory that holds one directory per item."""
     return context.files.parent.parent / MEDIA
 
 

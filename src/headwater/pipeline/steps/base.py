@@ -1,4 +1,4 @@
-"""What a step type is: it takes a run's context and its own config, does one thing, and answers with its output.
+"""What a step type is: it takes a run's context and its own config, does one thing, and returns its output.
 
 A step knows its job and nothing else: not the run's rows, not the queue, not the other steps. It may run twice for
 the same item (a worker died between its effect and the commit), so an effect on others carries the idempotency key.
@@ -82,7 +82,7 @@ class StepResult:
 
 
 class Step(ABC):
-    """A step type. A `heavy` one runs in a child process of its own that is killed, with its children, at its
+    """A step type. A `heavy` one runs in its own child process that is killed, with its children, at its
     timeout; write it as blocking code in `work`. Any other runs on the event loop, in `run`.
     """
 
@@ -119,7 +119,7 @@ class HeavyStep(Step):
 
     @abstractmethod
     def work(self, context: StepContext, config: Any) -> StepResult:
-        """Do the work, blocking, in a process of its own."""
+        """Do the work, blocking, in a separate process."""
 
     async def run(self, context: StepContext, config: Any) -> StepResult:
         """For callers without a child process to give it; workers call `work` in one and can end it."""

@@ -1,6 +1,6 @@
 """`download_video`: an item's video or audio as a file, by yt-dlp.
 
-yt-dlp runs as a program of its own whose only way to the network is our guarded proxy, so redirects, playlists and
+yt-dlp runs as its own program whose only way to the network is our guarded proxy, so redirects, playlists and
 everything else a page makes it fetch meet the guard like any request of ours. The proxy also holds the size cap where
 a server does not say how much is coming.
 
@@ -53,7 +53,7 @@ class DownloadConfig(StepConfig):
     )
     audio_only: bool = Field(
         default=False,
-        description="The sound is enough: less to download, and where ffmpeg is installed only the sound is kept.",
+        description="Only the sound is needed: less to download, and where ffmpeg is installed only the sound is kept.",
     )
     subtitles: bool = Field(
         default=True,
@@ -72,14 +72,14 @@ class DownloadConfig(StepConfig):
         default=None,
         max_length=200,
         pattern=r"^[^-]",
-        description="Which of the offered formats, in yt-dlp's own language, instead of the best single file.",
+        description="The format, in yt-dlp's syntax. Default: the best single file.",
     )
     max_megabytes: float = Field(default=500, gt=0, le=100_000, description="The largest file.")
     max_duration_seconds: float = Field(
         default=4 * 3600, gt=0, description="The longest video, where its length is known beforehand."
     )
     keep_days: float | None = Field(
-        default=30, gt=0, description="How long files are kept. null: until they are too many."
+        default=30, gt=0, description="How long files are kept. null: until the size limit is reached."
     )
     keep_megabytes: float | None = Field(
         default=20_000, gt=0, description="How much is kept in all, the newest first. null: no limit."

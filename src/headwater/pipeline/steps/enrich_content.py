@@ -175,7 +175,7 @@ async def _extract(page: bytes, url: str, config: EnrichConfig) -> dict[str, Any
 
 
 def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
-    """Extract the article of a page, and say what the page is if it has none. Blocking, in a process of its own."""
+    """Extract the article of a page, and say what the page is if it has none. Blocking, in a separate process."""
     import trafilatura
 
     page = base64.b64decode(task["page"])

@@ -65,8 +65,8 @@ class ScoreConfig(ChatConfig, StepConfig):
     max_input_characters: int = Field(
         default=8_000, ge=100, le=900_000, description="Text beyond this is not sent."
     )
-    system: str | None = Field(default=SYSTEM, description="What the model is told beforehand; a template.")
-    prompt: str = Field(default=PROMPT, description="What it is asked; a template.")
+    system: str | None = Field(default=SYSTEM, description="The system prompt; a template.")
+    prompt: str = Field(default=PROMPT, description="The prompt; a template.")
 
 
 class ScoreContent(Step):

@@ -1,4 +1,4 @@
-"""Sound by ffmpeg's libraries (PyAV), where its program is not installed. Blocking, in a process of its own.
+"""Sound by ffmpeg's libraries (PyAV), where its program is not installed. Blocking, in a separate process.
 
 As with the program, a stranger's file is read in one of the usual formats of media, and nothing else is.
 """

@@ -28,8 +28,8 @@ class SummarizeConfig(ChatConfig, StepConfig):
     language: str | None = Field(
         default=None, max_length=50, description="The language of the summary. Unset: that of the item."
     )
-    system: str | None = Field(default=SYSTEM, description="What the model is told beforehand; a template.")
-    prompt: str = Field(default=PROMPT, description="What it is asked; a template.")
+    system: str | None = Field(default=SYSTEM, description="The system prompt; a template.")
+    prompt: str = Field(default=PROMPT, description="The prompt; a template.")
 
 
 class SummarizeContent(Step):

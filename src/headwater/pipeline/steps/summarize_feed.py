@@ -32,13 +32,13 @@ class SummarizeConfig(ChatConfig, StepConfig):
         default="markdown", description="What the digest is written in."
     )
     group_by: Literal["source", "none"] = Field(
-        default="source", description="Under which headings the items stand."
+        default="source", description="The headings by which items are grouped."
     )
     max_items: int = Field(default=200, ge=1, le=10_000, description="The newest of them, at most.")
     item_characters: int = Field(default=300, ge=0, le=10_000, description="How much of each item's text.")
     introduction: bool = Field(default=False, description="Have a model write an introduction.")
-    system: str | None = Field(default=SYSTEM, description="What the model is told beforehand; a template.")
-    prompt: str = Field(default=PROMPT, description="What it is asked; a template over `items`.")
+    system: str | None = Field(default=SYSTEM, description="The system prompt; a template.")
+    prompt: str = Field(default=PROMPT, description="The prompt; a template over `items`.")
 
 
 class SummarizeFeed(Step):

@@ -62,7 +62,7 @@ class TranscribeConfig(StepConfig):
     compute_type: str = Field(
         default="default", description="On this machine: int8, float16, … as faster-whisper takes it."
     )
-    beam_size: int = Field(default=5, ge=1, le=20, description="On this machine: how many ways are followed.")
+    beam_size: int = Field(default=5, ge=1, le=20, description="On this machine: the beam size.")
     skip_silence: bool = Field(default=True, description="On this machine: leave out what is not speech.")
     max_duration_seconds: float = Field(
         default=4 * 3600, gt=0, description="On this machine: longer files are refused."
@@ -195,7 +195,7 @@ async def _ask_service(
     )
     answer = json_object(response, hidden=hidden)
     if not isinstance(answer.get("text"), str):
-        raise StepError("{url} answered no transcript", url=public_url(response.url))
+        raise StepError("{url} returned no transcript", url=public_url(response.url))
     return {
         "text": answer["text"].strip(),
         "language": answer.get("language") or config.language,
@@ -247,7 +247,7 @@ _loaded: dict[tuple[str, str, str], Any] = {}  # in a child: the model it used l
 
 
 def work_in_child(task: dict[str, Any]) -> dict[str, Any]:
-    """Transcribe a file. Blocking, in a process of its own."""
+    """Transcribe a file. Blocking, in a separate process."""
     import os
 
     os.environ.update(task["environment"])

@@ -49,9 +49,9 @@ class TranslateConfig(ChatConfig, StepConfig):
     part_characters: int = Field(
         default=6_000, ge=500, le=100_000, description="A longer text is translated in parts of this size."
     )
-    system: str | None = Field(default=SYSTEM, description="What the model is told beforehand; a template.")
+    system: str | None = Field(default=SYSTEM, description="The system prompt; a template.")
     prompt: str = Field(
-        default=PROMPT, description="What it is asked; a template over `title`, `text` and `language`."
+        default=PROMPT, description="The prompt; a template over `title`, `text` and `language`."
     )
 
 

@@ -2,7 +2,7 @@
 
 Several shapes of the day compete with the flat one: broad, medium and sharp kernels over a histogram of ten-minute
 bins, and the minute of the hour alone, with the broad and with the medium kernel. Each is trusted as far as it has
-predicted the events so far. The day of the week is a factor of its own, trusted in the same way. The histograms of
+predicted the events so far. The day of the week is a separate factor, trusted in the same way. The histograms of
 the day and of the week follow the source's own clock (see `summer`).
 """
 

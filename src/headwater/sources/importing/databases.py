@@ -11,7 +11,7 @@ from headwater.formats.opml import Outline, Rejected
 from headwater.sources.importing.export import Export, Seen
 from headwater.store.core.database import first_line
 
-NOT_A_FEED = "It is not a feed: the other reader makes it from a page by rules of its own."
+NOT_A_FEED = "It is not a feed: the other reader makes it from a page with its own rules."
 _FRESHRSS_FEEDS = (0, 30)  # its kinds RSS/Atom and JSON Feed
 _ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#039;", "'"), ("&amp;", "&"))
 

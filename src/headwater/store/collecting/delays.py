@@ -35,7 +35,7 @@ def count_delays(
     """The delays of the items stored after that one: of those to which nothing is added any more, of the others, and
     the number of the last of the former.
 
-    An item counts that has a date of its own and was published since its source was added: the others tell nothing of
+    An item counts that has its own date and was published since its source was added: the others tell nothing of
     how soon we come.
     """
     item = items.c

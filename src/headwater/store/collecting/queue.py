@@ -2,7 +2,7 @@
 
 `sources.due_at` is a source's place in line, so a claim is one range of one index. What is claimed keeps its place
 and gets a row in `source_leases`, by which others pass it over: when a worker dies, its leases expire and its
-sources come up again by themselves. Each lease of a source has a higher number than the one before; settling
+sources become due again. Each lease of a source has a higher number than the one before; settling
 checks it, so a worker that comes back from the dead changes nothing. A lease ends only together with a note of its
 number in `sources.lease_no`, so that no number is ever given twice.
 
@@ -177,7 +177,7 @@ def release_leases(
 def reset_future_plans(connection: Connection, now: float) -> int:
     """Make due what was visited or claimed while the clock was wrong: by a clock that was ahead, its time never comes.
 
-    Answers how many there were. What is planned that far ahead by a right clock was not visited in the future.
+    Returns how many there were. What is planned that far ahead by a right clock was not visited in the future.
     """
     future = now + FUTURE_SECONDS
     plan, lease = sources.c, source_leases.c
@@ -307,7 +307,7 @@ def with_words(settlement: Settlement) -> Settlement:
 
 
 def settle_batch(connection: Connection, settlements: Sequence[Settlement]) -> set[tuple[int, int]]:
-    """Write what the visits found, planned and recorded. Answers the leases that are settled now.
+    """Write what the visits found, planned and recorded. Returns the leases that are settled now.
 
     A settlement whose lease has passed to another worker is left out whole. One that was settled before, because
     the answer to an earlier commit was lost, is not written again and counts as settled.

@@ -414,7 +414,7 @@ def remove_source(connection: Connection, source_id: int, now: float) -> Source:
 
 
 def request_refresh(connection: Connection, source_ids: Iterable[int] | None, now: float) -> int:
-    """Put sources (None: all that are not paused) at the head of the line; answers how many.
+    """Put sources (None: all that are not paused) at the head of the line; returns how many.
 
     One that is being visited right now is visited again when that visit has settled.
     """

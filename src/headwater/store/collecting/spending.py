@@ -77,7 +77,7 @@ def count_visits(connection: Connection, since: float, now: float) -> dict[str, 
 
 def _sample(connection: Connection, rng: Random) -> tuple[list[tuple[str, bytes]], float]:
     """States of sources that the adaptive policy plans, and their share of all that are visited."""
-    # Each by itself: of both together, SQLite finds neither by the index alone.
+    # One query each: in one query, SQLite finds neither by the index alone.
     first, last = (connection.execute(select(end(sources.c.id))).scalar() for end in (func.min, func.max))
     if first is None or last is None:
         return [], 1.0

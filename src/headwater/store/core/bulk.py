@@ -1,8 +1,8 @@
 """Writing many rows at once, the fastest way each database has.
 
 SQLite takes a prepared statement and a list; PostgreSQL takes one statement with an array a column
-(`unnest`), which is four times as fast as a list. The arrays are written out here: the driver looks at every
-value by itself, which takes longer than all else. Only fixed table and column names reach the SQL text.
+(`unnest`), which is four times as fast as a list. The arrays are written out here: the driver converts every
+value separately, which takes longer than all else. Only fixed table and column names reach the SQL text.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 T = TypeVar("T")
 
 CHUNK = 2_000  # rows in one statement: enough to be fast, few enough not to hold a second copy of everything
-TOGETHER = 50  # rows that SQLite takes in one step: each by itself lets go of the interpreter's lock
+TOGETHER = 50  # rows that SQLite takes in one step: one at a time would release the interpreter's lock
 VALUES = 10_000  # looked up in one statement; SQLite takes 32,766 parameters
 
 
@@ -146,7 +146,7 @@ def select_by(
 
 
 def run_by(connection: Connection, sql: str, values: Iterable[Any], array_type: str, *more: Any) -> None:
-    """The same for a statement that answers nothing."""
+    """The same for a statement that returns nothing."""
     for result in _execute_by(connection, sql, values, array_type, more):
         result.close()
 

@@ -84,7 +84,7 @@ def building(connection: Connection, store: "Store") -> Iterator[None]:
     _refuse_newer(current, store)
     if current is None and _has_foreign_tables(connection):
         raise StoreError(
-            "the database {url} holds another program's tables; give Headwater a database of its own",
+            "the database {url} holds another program's tables; give Headwater a separate database",
             url=store.shown_url,
         )
     yield
@@ -129,7 +129,7 @@ def known_revisions() -> set[str]:
 def _refuse_newer(current: str | None, store: "Store") -> None:
     if current == UNFINISHED:
         raise StoreError(
-            "the database {url} is only half filled: run `headwater migrate-to` once more and let it finish",
+            "the database {url} is incomplete: run `headwater migrate-to` once more and let it finish",
             url=store.shown_url,
         )
     if current is not None and current not in known_revisions():

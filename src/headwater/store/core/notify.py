@@ -32,7 +32,7 @@ def announce(connection: Connection) -> None:
 
 
 class Listener:
-    """Hears announcements on a connection of its own, which it makes again whenever it is lost.
+    """Hears announcements on its own connection, which it makes again whenever it is lost.
 
     `is_listening` tells whether they can be relied on just now; on SQLite they never can.
     """

@@ -103,7 +103,7 @@ def _difference(kind: str, *about: Any) -> Difference | None:
 
 
 def _made_by_hand(connection: Connection) -> Iterator[Difference]:
-    """What migrations make by statements of their own."""
+    """What migrations make by their own statements."""
     if not inspect(connection).has_table(SEARCH_TABLE):
         yield Difference(Text("the table {name} is missing", name=SEARCH_TABLE))
     query = (

@@ -72,7 +72,7 @@ def add_key(
         raise InputError("a key needs a scope; choose from {known}", known=", ".join(SCOPES))
     name = (storable(name) or "").strip()
     if not name:
-        raise InputError("a key needs a name, by which it is told from the others")
+        raise InputError("a key needs a name to identify it")
     owner = first_admin(connection) if user_id is None else get_user(connection, user_id)
     if "admin" in wanted and not owner.is_admin:
         raise InputError("only a key of an admin can have the scope {scope}", scope="admin")

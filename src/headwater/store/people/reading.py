@@ -3,7 +3,7 @@
 A subscription has a level, a position in the order of storing: items at or below it are read, later ones are unread.
 `read_exceptions` holds the items for which the opposite is true. Unread counts come from counters:
 `source_counts.stored` less `subscriptions.settled`. Every function here keeps `settled` right: it grows when an unread
-item is read or deleted, and shrinks when a read one becomes unread. Moving the level changes nothing by itself.
+item is read or deleted, and shrinks when a read one becomes unread. Moving the level alone changes nothing.
 
 On PostgreSQL, writers lock items first, then subscriptions, both by number, so that none waits for another in a circle.
 (`id + 0` keeps it from reading a whole table in the order of its key.)

@@ -56,7 +56,7 @@ def attach(
 
 
 def detach(connection: Connection, template_id: int | None, scope: Scope, values: Iterable[str | int]) -> int:
-    """New items of these no longer start the template (None: any) by this attachment. Answers how many there were."""
+    """New items of these no longer start the template (None: any) by this attachment. Returns how many there were."""
     read = _read_values(scope, values)
     column = pipeline_attachments.c
     query = delete(pipeline_attachments).where(column.scope == scope, column.value.in_(read))

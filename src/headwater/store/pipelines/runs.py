@@ -281,7 +281,7 @@ def _reserve(connection: Connection, step_type: str, seconds: float, now: float)
 
 
 def commit_steps(connection: Connection, ends: Sequence[StepEnd]) -> set[tuple[int, int]]:
-    """Write the ends of steps. Answers the leases under which they count; the others have passed to other workers."""
+    """Write the ends of steps. Returns the leases under which they count; the others have passed to other workers."""
     held = _still_held(connection, [end.run.lease for end in ends])
     valid = [end for end in ends if end.run.lease in held]
     with sent_together(connection):
@@ -397,7 +397,7 @@ def cancelled_among(connection: Connection, run_ids: Iterable[int]) -> set[int]:
 
 
 def take_back_waits(connection: Connection, now: float) -> int:
-    """Make due the runs that wait longer than any lease or retry does: a clock was ahead. Answers how many.
+    """Make due the runs that wait longer than any lease or retry does: a clock was ahead. Returns how many.
 
     A run with a slot may have to wait for long: so many others are before it.
     """

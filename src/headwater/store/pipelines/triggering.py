@@ -120,7 +120,7 @@ def insert_runs(
 ) -> list[int]:
     """Insert runs with their steps for the items of a condition over `items i`; answers their numbers.
 
-    One that starts by itself waits for the item's other runs.
+    One that starts automatically waits for the item's other runs.
     """
     if not template.steps:
         return []

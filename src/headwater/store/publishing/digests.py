@@ -295,7 +295,7 @@ def get_issue(connection: Connection, issue_id: int) -> Issue:
 def _check(connection: Connection, digest: Digest) -> None:
     if not _NAME.fullmatch(digest.name):
         raise InputError(
-            "{name} cannot be a digest's name; use small letters, digits and hyphens, 63 at most",
+            "{name} cannot be a digest's name; use lower-case letters, digits and hyphens, 63 at most",
             name=digest.name or "''",
         )
     conditions(connection, digest.selection)  # complains of a search for nothing

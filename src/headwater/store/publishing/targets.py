@@ -55,7 +55,7 @@ def change_target(connection: Connection, name: str, now: float, **changes: Any)
 
 
 def remove_target(connection: Connection, name: str) -> None:
-    """Remove a target and what waits to be sent to it."""
+    """Remove a target and its unsent messages."""
     get_target(connection, name)
     connection.execute(targets.delete().where(targets.c.name == name))
 

@@ -165,7 +165,7 @@ def acknowledge(connection: Connection, name: str, position: int, *, now: float)
     settled = last_settled_position(connection)
     if position > settled:
         raise InputError(
-            "{position} cannot be acknowledged: nothing beyond {last} has been given out yet",
+            "{position} cannot be acknowledged: items were returned only up to {last}",
             position=position,
             last=settled,
         )

@@ -62,7 +62,7 @@ class ItemChange:
     words: tuple[str, ...] | None = None  # of one that has changed: what it is to be found by
 
 
-# The fields of an item that have a column of their own, and those that are packed into the column `extra`.
+# The fields of an item that have their own column, and those that are packed into the column `extra`.
 _OWN = tuple(each.name for each in fields(Item) if each.name in items.c and each.name != "external_id")
 _PACKED = tuple(each.name for each in fields(Item) if each.name not in (*items.c.keys(), "extras"))
 _own_values, _packed_values = attrgetter(*_OWN), attrgetter(*_PACKED)

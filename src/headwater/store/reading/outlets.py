@@ -260,7 +260,7 @@ def publish_items(connection: Connection, published: Sequence[tuple[str, int, fl
 def _check(connection: Connection, outlet: Outlet) -> None:
     if not _NAME.fullmatch(outlet.name):
         raise InputError(
-            "{name} is not a name for an outlet: it takes small letters, digits and hyphens, 63 at most",
+            "{name} cannot be an outlet's name; use lower-case letters, digits and hyphens, 63 at most",
             name=outlet.name or "''",
         )
     if not 1 <= outlet.item_limit <= MOST_ITEMS:

@@ -45,7 +45,7 @@ def found_items(
     if since is not None:
         query = query.where(item.first_seen_at >= since)
     if visited_only:
-        # Asked of each item's source by itself: SQLite would first look through all sources for those that are not.
+        # Asked of each item's source separately: SQLite would first look through all sources for those that are not.
         its = sources.alias("its")
         visited = select(and_(~its.c.is_deleted, its.c.schedule_enabled, its.c.is_active))
         query = query.where(visited.where(its.c.id == item.source_id).correlate(items).scalar_subquery())

@@ -45,7 +45,7 @@ class OldItem:
 
 
 def own_rules(connection: Connection, default: Rule) -> dict[int, Rule]:
-    """The rules of the sources that have one of their own; what such a rule leaves open is as by default."""
+    """The rules that sources set themselves; what such a rule leaves open is as by default."""
     rows = connection.execute(
         select(sources.c.id, sources.c.config).where(sources.c.config.like('%"retention\\_%', escape="\\"))
     )
@@ -105,7 +105,7 @@ def _is_idle() -> Any:
 
 
 def delete_idle_items(connection: Connection, item_ids: Sequence[int]) -> int:
-    """Delete items with their versions and runs; what was seen stays known. Answers how many there were.
+    """Delete items with their versions and runs; what was seen stays known. Returns how many there were.
 
     One for which a run has been started since they were looked up stays, as it would have if it had been there then.
     """

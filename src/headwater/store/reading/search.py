@@ -1,7 +1,7 @@
 """Full-text search over items: SQLite's FTS5, PostgreSQL's tsvector, one idea of what a word is for both.
 
 Words are made here, not by the databases: folded to plain lower case, and every Chinese, Japanese or Korean character
-a word of its own, so that `新闻` is found inside a sentence. Items are put into the index in batches after they are
+a separate word, so that `新闻` is found inside a sentence. Items are put into the index in batches after they are
 stored (`index_new_items`), by processes that serve or search: collecting neither waits nor pays for it.
 """
 

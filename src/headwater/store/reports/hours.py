@@ -190,7 +190,7 @@ def _read_ever(connection: Connection) -> tuple[float, VisitSums]:
 
 
 def delete_records(connection: Connection, before: float, limit: int) -> int:
-    """Delete up to `limit` records of visits that began before then; answers how many."""
+    """Delete up to `limit` records of visits that began before then; returns how many."""
     mark = "?" if is_sqlite(connection) else "%s"
     return connection.exec_driver_sql(
         "DELETE FROM collection_records WHERE id IN (SELECT id FROM collection_records"

@@ -87,7 +87,7 @@ def write_backup(store: Store, path: Path, now: float, advance: Advance) -> Cont
             file.flush()
             os.fsync(file.fileno())
         if (found := read_contents(beside, lambda done, total, note: None)) != written:
-            raise StoreError("{path} does not read back as it was written: {found}", path=path, found=found)
+            raise StoreError("{path} differs from what was written: {found}", path=path, found=found)
         beside.replace(path)
     except OSError as error:
         raise InputError("cannot write {path}: {problem}", path=path, problem=error.strerror) from None
@@ -183,7 +183,7 @@ def _verify(connection: Connection, tables: list[Table], expected: Contents, pat
     }
     if found != expected.rows:
         raise StoreError(
-            "what was restored from {path} is not what is in it: {found}", path=path, found=found
+            "what was restored from {path} differs from the file: {found}", path=path, found=found
         )
 
 
@@ -222,7 +222,7 @@ class _Reader:
         except (InputError, AttributeError):
             known = False
         if not known:
-            raise InputError("{path} is not a backup that Headwater has written", path=self._path)
+            raise InputError("{path} is not a backup of Headwater", path=self._path)
         with self._checked("…"):
             version, schema = int(head["version"]), str(head["schema"])
         if version > FORMAT_VERSION or schema not in known_revisions():
@@ -312,7 +312,7 @@ def _damaged(path: Path, place: str) -> InputError:
 def _codec(
     table: Table, columns: list[str], change_bytes: Callable[[Any], Any], change_date: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
-    """What turns a row of the database into one of the file, or back: bytes and dates have no JSON of their own."""
+    """What turns a row of the database into one of the file, or back: JSON has no bytes and no dates."""
     changes = [
         (place, change_bytes if is_binary(table.c[name]) else change_date)
         for place, name in enumerate(columns)

@@ -44,7 +44,7 @@ from headwater.store.reading.search import POSITION
 
 MARK = "copying"  # in the settings: how far copying into this database has come
 LEFT_OUT_SETTINGS = (POSITION, MARK, "web.written_at")
-# What the database keeps by itself, and who is signed in: an ended session must not come back with a backup.
+# What the database maintains itself, and who is signed in: an ended session must not come back with a backup.
 _LEFT_OUT_TABLES = (
     item_clock.name,
     items_to_index.name,  # the whole index is made again

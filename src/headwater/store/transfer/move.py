@@ -109,8 +109,8 @@ def _refuse_busy(origin: Store) -> None:
     until = max((lease for lease in leases if lease is not None), default=None)
     if until is not None:
         raise InputError(
-            "another process is at work on {url}; stop every collector and worker first"
-            " (one that was killed counts as at work for another {seconds:.0f} s)",
+            "another process is using {url}; stop every collector and worker first"
+            " (one that was killed counts as running for another {seconds:.0f} s)",
             url=origin.shown_url,
             seconds=until - now,
         )
@@ -142,7 +142,7 @@ def _begin(target: Store, state: dict[str, Any], now: float, *, start_over: bool
                 return dict(mark["done"])
             if not start_over:
                 raise InputError(
-                    "{url} is half filled, but the database has changed since: begin again with --start-over",
+                    "{url} is incomplete, and the database has changed since: begin again with --start-over",
                     url=target.shown_url,
                 )
             drop_everything(connection)
@@ -192,7 +192,7 @@ def _finish(target: Store, tables: list[Table], counts: dict[str, int], position
                 f"{name}: {counts[name]} ≠ {found[name]}" for name in counts if counts[name] != found[name]
             )
             raise StoreError(
-                "not everything has come to {url}: {different}", url=target.shown_url, different=different
+                "not everything was copied to {url}: {different}", url=target.shown_url, different=different
             )
         continue_numbers(connection, tables)
         restart_index(connection)

@@ -274,7 +274,7 @@ async def remove_my_app_password(context: InContext, caller: InOwner, password_i
 
 
 def _refuse_foreign(request: Request, context: Context) -> None:
-    """Refuse what another site's page has sent: it could sign a visitor in to an account of its own."""
+    """Refuse what another site's page has sent: it could sign a visitor in to its own account."""
     if is_foreign(request, context):
         raise Refusal(403, Text("this request did not come from this site"))
 

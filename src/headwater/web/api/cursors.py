@@ -204,5 +204,5 @@ async def reset(context: InContext, name: CursorName, wanted: Reset) -> Json:
     summary="Remove a cursor",
 )
 async def remove(context: InContext, name: CursorName) -> None:
-    """Forget a cursor. The items stay."""
+    """Delete a cursor. The items stay."""
     await context.store.write(remove_cursor, name)

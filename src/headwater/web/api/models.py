@@ -30,7 +30,7 @@ class ModelUsage(BaseModel):
 )
 async def usage(
     context: InContext,
-    days: Annotated[int, Query(ge=1, le=366, description="So many days, today included.")] = 30,
+    days: Annotated[int, Query(ge=1, le=366, description="The number of days, including today.")] = 30,
 ) -> Json:
     """What each pipeline and digest asked of each model in a day."""
     found = await context.store.read(read_usage, context.clock() - (days - 1) * DAY)

@@ -47,7 +47,8 @@ def decode_cursor(text: str | None, *kinds: type) -> tuple[Any, ...] | None:
         return tuple(_read(value, kind) for value, kind in zip(values, kinds, strict=True))
     except (ValueError, TypeError, binascii.Error):
         raise InputError(
-            "the cursor {cursor} is none of ours; pass `next` of the page before as it is", cursor=text[:40]
+            "the cursor {cursor} is invalid; pass the `next` value of the previous page unchanged",
+            cursor=text[:40],
         ) from None
 
 

@@ -100,7 +100,7 @@ def answer_with_problems(app: FastAPI, safe_headers: Mapping[str, str], show: Sh
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
-        """What the framework refuses by itself: no such path, no such method, bytes that are not text."""
+        """What the framework refuses: no such path, no such method, bytes that are not text."""
         if error.status_code == 400 and _is_api(request):  # with any other body that is wrong it says 422
             return _problem(request, 422, Text("the body cannot be read; it has to be JSON in UTF-8"))
         return await answer(request, error.status_code, _framework_text(request, error), error.headers)
@@ -123,7 +123,7 @@ def answer_with_problems(app: FastAPI, safe_headers: Mapping[str, str], show: Sh
             return await answer(request, status, Text(error.template, **error.values))
         log.error("%s %s: %s", request.method, request.url.path, error)
         if status == 503:
-            detail = Text("the database is away for a moment; try again in a few seconds")
+            detail = Text("the database is temporarily unavailable; try again in a few seconds")
             # Making a page takes the database; this has to do without.
             return _problem(request, status, detail, {"Retry-After": str(RETRY_SECONDS)})
         return await answer(request, status, _our_fault())
@@ -161,7 +161,7 @@ def status_of(error: HeadwaterError) -> int:
 
 
 def _our_fault() -> Text:
-    return Text("Headwater failed to answer; its log says why")
+    return Text("internal error; the log of Headwater has the details")
 
 
 def _framework_text(request: Request, error: HTTPException) -> Text:

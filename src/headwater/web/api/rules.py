@@ -1,4 +1,4 @@
-"""`/api/rules` and `/api/notifications`: what happens by itself with new items of your subscriptions."""
+"""`/api/rules` and `/api/notifications`: what happens automatically with new items of your subscriptions."""
 
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
@@ -221,7 +221,7 @@ async def read_actions(context: Context, user: User, given: dict[str, Any]) -> R
     actions = RuleActions(**given | {"tags": tuple(given["tags"])})
     if actions.target is not None:
         if not user.is_admin:
-            raise InputError("only an admin's rules can tell a target; choose notify")
+            raise InputError("only an admin's rules can send to a target; choose notify")
         await context.store.read(refuse_unknown_targets, [actions.target])
     return actions
 

@@ -168,7 +168,7 @@ async def change(context: InContext, name: TargetName, changes: TargetChanges) -
     summary="Remove a target",
 )
 async def remove(context: InContext, name: TargetName) -> None:
-    """Remove a target and what waits to be sent to it."""
+    """Remove a target and its unsent messages."""
     await context.store.write(remove_target, name)
 
 

@@ -1,4 +1,4 @@
-"""What the Google Reader API answers: items, subscriptions, tags and counts as its clients read them."""
+"""What the Google Reader API returns: items, subscriptions, tags and counts as its clients read them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

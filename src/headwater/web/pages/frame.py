@@ -1,6 +1,6 @@
 """What every page has: its frame, the visitor's language, the right to look, forms that are ours, notices.
 
-A page is a function with an `InPage` argument that answers `await page.show("template.html", …)`. A form's target is
+A page is a function with an `InPage` argument that returns `await page.show("template.html", …)`. A form's target is
 a function with an `InAction` argument: its fields are in `action.form`, and it ends with `action.back(path, notice)`.
 """
 

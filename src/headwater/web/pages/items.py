@@ -48,7 +48,7 @@ READER_POLICY = (
     "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-# The item's fields that the page shows as a table: all but the texts, and what has a place of its own.
+# The item's fields that the page shows as a table: all but the texts, and what has its own place.
 _short_fields = item_json.without(
     *("title", "summary", "content", "enclosures", "categories", "extra", "results", "result_keys", "status")
 )
@@ -119,7 +119,7 @@ async def unsubscribe_from(action: InAction, item_id: int) -> Response:
     except (InputError, VisitError) as error:
         return action.back(f"/items/{item_id}", error.render(page.language), bad=True)
     return action.back(
-        f"/items/{item_id}", page.t("asked {host} to send no more letters; the source stays", host=asked)
+        f"/items/{item_id}", page.t("asked {host} to send no more e-mails; the source stays", host=asked)
     )
 
 

@@ -30,8 +30,8 @@ async def go(
 ) -> Response:
     """Send the browser to the provider.
 
-    Not for another site's page: it could make us ask the provider, and connect a provider's account of its own choice
-    to the account that is signed in here.
+    Not for another site's page: it could make us ask the provider, and connect an account of that
+    site's choice to the account that is signed in here.
     """
     if not page.is_own:
         return RedirectResponse(f"/login?{urlencode({'next': own_path(next)})}", status_code=303)

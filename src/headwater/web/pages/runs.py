@@ -76,7 +76,7 @@ async def act(action: InAction, run_id: int, what: str) -> Response:
                 notice = page.t("it begins again at step {number}", number=first)
             case "retry":
                 await store.write(retry, run_id, now)
-                notice = page.t("it goes on with the step it ended in")
+                notice = page.t("it continues from the step it ended in")
             case "cancel":
                 ended = await store.write(cancel, run_id, now)
                 notice = page.t("cancelled") if ended else page.t("its step is stopped in a moment")

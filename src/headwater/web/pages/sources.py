@@ -333,7 +333,7 @@ async def _show_source(
     source = for_holder(await store.read(get_source, source_id), page.visitor.allows)
     history = await store.read(publication_history, source_id)
     shown = shown_config(source.config, config_model_of(source.type))
-    interval = shown.pop(INTERVAL, None)  # which has a field of its own
+    interval = shown.pop(INTERVAL, None)  # which has its own field
     return await page.show(
         "source.html",
         status=status,

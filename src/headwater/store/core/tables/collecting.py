@@ -72,7 +72,7 @@ sources = Table(
     column("created_at", Seconds),
     column("updated_at", Seconds),
 )
-# The second is for lists, and costs little here, where it is written along; an index of its own would cost every visit.
+# The second is for lists, and costs little here, where it is written along; its own index would cost every visit.
 Index("ix_sources_due", sources.c.due_at, sources.c.last_fetched_at)
 # PostgreSQL would look at every row all the same, and writes all indexes at every visit anyway.
 Index("ix_sources_last_fetched_at", sources.c.last_fetched_at).ddl_if(dialect="postgresql")

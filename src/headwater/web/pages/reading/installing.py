@@ -1,4 +1,4 @@
-"""The reader as an app of its own: its manifest and the service worker that keeps what was loaded."""
+"""The reader as an app: its manifest and the service worker that keeps what was loaded."""
 
 from pathlib import Path
 
