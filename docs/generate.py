@@ -200,7 +200,9 @@ def types_page() -> str:
 def shown_collected(kind: SourceType) -> str:
     if kind.collector is None:
         return "skipped"
-    return "with a `bridge_url`, else skipped" if kind.name.startswith("twitter.") else "yes"
+    return (
+        "with a `bearer_token` or a `bridge_url`, else skipped" if kind.name.startswith("twitter.") else "yes"
+    )
 
 
 def config_texts() -> Iterator[str]:

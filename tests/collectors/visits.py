@@ -38,6 +38,10 @@ class Visits:
         self._origin = origin
         self._fetcher = Fetcher(user_agent="test", allow=["127.0.0.1"], host_spacing_seconds=0)
 
+    def allow(self, host: str) -> None:
+        """Let visits go to another host of the loopback too; before the first."""
+        self._fetcher = Fetcher(user_agent="test", allow=["127.0.0.1", host], host_spacing_seconds=0)
+
     async def __aenter__(self) -> Self:
         await self._fetcher.__aenter__()
         return self

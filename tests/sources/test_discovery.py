@@ -1,17 +1,21 @@
 """Feeds are found by rules, on pages and at the usual places, and checked before they are listed."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from headwater.collectors.recognition import recognise, rules_from
+from headwater.collectors.types import is_type
 from headwater.errors import InputError
+from headwater.formats.pages import rules as rules_module
 from headwater.formats.pages.rules import AddressRules
 from headwater.sources.adding import read_new_source
 from headwater.sources.discovery import MAX_CHECKED, FoundFeed, discover, look_up
 from tests.fetch import door
 from tests.origin import Origin
 
+OWN_RULES = Path(rules_module.__file__).with_name("rules.toml").read_text(encoding="utf-8")
 FEED = '<rss version="2.0"><channel><title>One</title><item><guid>1</guid></item></channel></rss>'
 
 
@@ -45,14 +49,16 @@ async def test_discover_page_with_many_feeds_lists_the_rest_unchecked(origin: Or
 async def test_discover_rule_without_working_feed_falls_back_to_page(origin: Origin) -> None:
     origin.route("/@ann", body=link("/own", "Own"), content_type="text/html")
     origin.route("/own", body=FEED)
-    own, ruled = await find(origin, "/@ann")
+    own, ruled, actor = await find(origin, "/@ann")
     assert (own.url, own.how, own.problem) == (origin.url("/own"), "link", None)
     assert (ruled.url, ruled.how) == (origin.url("/@ann.rss"), "rule")
     assert "404" in (ruled.problem or "")
+    assert (actor.type, actor.problem is None) == ("api.activitypub", False)
 
 
 async def test_discover_rule_without_working_feed_or_page_lists_the_dead_feed(origin: Origin) -> None:
-    (ruled,) = await find(origin, "/@ann")
+    ruled, actor = await find(origin, "/@ann")
+    assert (actor.type, actor.problem is None) == ("api.activitypub", False)
     assert ruled.url == origin.url("/@ann.rss")
     assert len(origin.received("/@ann.rss")) == 1
 
@@ -155,3 +161,14 @@ def test_read_new_source_pasted_text_is_understood(
     wanted = read_new_source(pasted)
     expected = url or "https://bridge.example/?action=display&bridge=A&format=Atom"
     assert (wanted.type.name, wanted.url, wanted.is_page) == (type_name, expected, is_page)
+
+
+def test_every_type_that_rules_offer_is_there() -> None:
+    """An offer of a type that is not known is left out without a word: a plugin may bring it. Ours must be there."""
+    offered = {
+        offer["type"]
+        for rule in tomllib.loads(OWN_RULES)["rule"]
+        for offer in rule.get("offers", ())
+        if "type" in offer
+    }
+    assert sorted(name for name in offered if not is_type(name)) == []

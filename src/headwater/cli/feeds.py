@@ -127,6 +127,7 @@ def discover(
         "body": t("linked in the page"),
         "guess": t("at a usual place"),
         "watch": t("names no feed, but can be watched"),
+        "answer": t("not a feed, but can be collected"),
     }
     print_table(
         (t("Address"), t("Type"), t("Title"), t("Items"), t("How"), t("Note")),

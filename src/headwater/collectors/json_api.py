@@ -4,7 +4,7 @@ Pages are asked for until there are enough items or one is known, so an API must
 parameters and headers may hold secrets, best as references (`${NAME}`): no error and no item shows their values.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -63,7 +63,9 @@ def _expression(description: str, default: str | None = None) -> Any:
     return Field(default=default, max_length=1000, description=description)
 
 
-class JsonApiConfig(StructuredConfig):
+class MappedConfig(StructuredConfig):
+    """What tells the items of a JSON document, and what is what in them."""
+
     items: str = _expression("Where the list of items is; @ when the whole answer is the list.", "@")
     id: str | None = _expression("Of an item: its unique id. Default: its address.")
     title: str | None = _expression("Of an item: its title.")
@@ -77,18 +79,6 @@ class JsonApiConfig(StructuredConfig):
     content: str | None = _expression("Of an item: the whole text, as HTML.")
     image: str | None = _expression("Of an item: the address of a picture.")
     categories: str | None = _expression("Of an item: its categories, a list of texts or one text.")
-    params: dict[str, str] = Field(
-        default_factory=dict, description="Query parameters to add to the address.", json_schema_extra=SECRET
-    )
-    pagination: Literal["none", "page", "offset", "cursor"] = Field(
-        default="none",
-        description="How to ask for more: by the page's number, by how many items to skip, or with a cursor from"
-        " the answer.",
-    )
-    page_param: str | None = Field(
-        default=None, description="The query parameter for it; without it page, offset or cursor."
-    )
-    first_page: int = Field(default=1, ge=0, le=1, description="The number of the first page.")
     cursor: str | None = _expression(
         "Of the answer: what to ask the next page with, or the next page's address."
     )
@@ -109,6 +99,25 @@ class JsonApiConfig(StructuredConfig):
     def _says_enough(self) -> Self:
         if not (self.id or self.title or self.url):
             raise ValueError("set at least one of id, title and url, or items cannot be told apart")
+        return self
+
+
+class JsonApiConfig(MappedConfig):
+    params: dict[str, str] = Field(
+        default_factory=dict, description="Query parameters to add to the address.", json_schema_extra=SECRET
+    )
+    pagination: Literal["none", "page", "offset", "cursor"] = Field(
+        default="none",
+        description="How to ask for more: by the page's number, by how many items to skip, or with a cursor from"
+        " the answer.",
+    )
+    page_param: str | None = Field(
+        default=None, description="The query parameter for it; without it page, offset or cursor."
+    )
+    first_page: int = Field(default=1, ge=0, le=1, description="The number of the first page.")
+
+    @model_validator(mode="after")
+    def _pages_by_cursor(self) -> Self:
         if (self.pagination == "cursor") != (self.cursor is not None):
             raise ValueError("pagination=cursor and cursor need each other")
         return self
@@ -118,18 +127,25 @@ class JsonApiCollector(Collector):
     config_model = JsonApiConfig
 
     async def collect(self, fetch_request: FetchRequest) -> FetchResult:
-        hidden = _spellings_to_hide(fetch_request)
-        if not hidden:
-            return await _collect(fetch_request)
-        try:
-            result = await _collect(fetch_request)
-        except VisitError as error:
-            raise error.with_values(lambda value: _hide(value, hidden)) from None
-        items = tuple(_hide_in_item(item, hidden) for item in result.items)
+        result = await with_hidden_secrets(fetch_request, fetch_request.config.params, _collect)
         # An address that it moved to may have a secret in its query.
-        return replace(
-            result, items=items, permanent_url=None if fetch_request.config.params else result.permanent_url
-        )
+        return replace(result, permanent_url=None) if fetch_request.config.params else result
+
+
+async def with_hidden_secrets(
+    fetch_request: FetchRequest,
+    params: Mapping[str, str],
+    collect: Callable[[FetchRequest], Awaitable[FetchResult]],
+) -> FetchResult:
+    """The result of `collect`; no secret of the config stands in its items or in what it raises."""
+    hidden = _spellings_to_hide(fetch_request, params)
+    if not hidden:
+        return await collect(fetch_request)
+    try:
+        result = await collect(fetch_request)
+    except VisitError as error:
+        raise error.with_values(lambda value: _hide(value, hidden)) from None
+    return replace(result, items=tuple(_hide_in_item(item, hidden) for item in result.items))
 
 
 async def _collect(fetch_request: FetchRequest) -> FetchResult:
@@ -150,7 +166,7 @@ async def _collect(fetch_request: FetchRequest) -> FetchResult:
             first = response
             if response.unchanged:
                 return FetchResult.of(response)
-        page, cursor = await _read(response, config)
+        page, cursor = await read_mapped(response, config)
         pages, count = pages + 1, count + len(page)
         before = len(items)
         items |= {item.external_id: item for item in page if item.external_id not in items}
@@ -168,18 +184,19 @@ async def _collect(fetch_request: FetchRequest) -> FetchResult:
     )
 
 
-async def _read(response: Response, config: JsonApiConfig) -> tuple[list[Item], Any]:
+async def read_mapped(response: Response, config: MappedConfig) -> tuple[list[Item], Any]:
+    """The items of an answer, and the cursor to the next; read off the event loop when that may take a while."""
     if len(response.body) < BIG_BYTES and _is_cheap(config):
         return parse(response, config)
     return await read_aside(len(response.body), parse, response, config)
 
 
-def _is_cheap(config: JsonApiConfig) -> bool:
+def _is_cheap(config: MappedConfig) -> bool:
     written = (getattr(config, name) for name in EXPRESSIONS)
     return all(is_cheap(expression) for expression in written if expression is not None)
 
 
-def parse(response: Response, config: JsonApiConfig) -> tuple[list[Item], Any]:
+def parse(response: Response, config: MappedConfig) -> tuple[list[Item], Any]:
     """The items of an answer, and the cursor to the next. VisitError names the expression that finds nothing."""
     data = read_json(response)
     search = partial(_search, url=response.url, budget=Budget())
@@ -192,7 +209,7 @@ def parse(response: Response, config: JsonApiConfig) -> tuple[list[Item], Any]:
 
 
 def _read_items(
-    found: list[Any], config: JsonApiConfig, url: str, search: Callable[[str, str, Any], Any]
+    found: list[Any], config: MappedConfig, url: str, search: Callable[[str, str, Any], Any]
 ) -> Iterator[Item]:
     values = [
         {
@@ -295,15 +312,14 @@ def _search(key: str, expression: str, data: Any, *, url: str, budget: Budget) -
         ) from None
 
 
-def _spellings_to_hide(fetch_request: FetchRequest) -> dict[str, str]:
+def _spellings_to_hide(fetch_request: FetchRequest, params: Mapping[str, str]) -> dict[str, str]:
     """How each parameter stands in an address, and every value that is a secret by its name or by reference."""
-    config: JsonApiConfig = fetch_request.config
-    hidden = {
-        urlencode({name: value}): f"{urlencode({name: ''})}***" for name, value in config.params.items()
-    }
+    config: MappedConfig = fetch_request.config
+    hidden = {urlencode({name: value}): f"{urlencode({name: ''})}***" for name, value in params.items()}
     stored = fetch_request.source.config
-    for key in ("params", "headers", "cookies"):
-        for name, value in getattr(config, key).items():
+    given = {"params": params, "headers": config.headers, "cookies": config.cookies}
+    for key, values in given.items():
+        for name, value in values.items():
             if is_secret(name) or stored.get(key, {}).get(name) != value:
                 hidden |= dict.fromkeys(spellings(value), "***")
     for key in ("password", "bearer_token"):

@@ -33,7 +33,7 @@ def recognise(text: str, rules: AddressRules, *, may_refer: bool = True) -> Reco
     """
     found = understand(text, rules)
     if found is None:
-        return Recognised(find_type(FEED), text or None)
+        return Recognised(find_type(FEED), text)
     if found.offers and not found.is_page:
         first = found.offers[0]
         if not may_refer:

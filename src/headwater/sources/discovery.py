@@ -30,6 +30,7 @@ from headwater.formats.pages.rules import FEED, AddressRules, Lookup, Match, Off
 from headwater.language import Language
 from headwater.model import Source, url_key
 from headwater.sources.addresses import read_url
+from headwater.sources.offers import may_be_graphql, offers_of_graphql, recognise_answer
 from headwater.store.collecting.addresses import find_by_addresses
 from headwater.threads import read_aside
 
@@ -168,11 +169,16 @@ async def _try(found: FoundFeed, fetcher: Fetcher, is_guess: bool) -> FoundFeed:
 
 async def _discover_on_page(url: str, search: _Search, checked: set[str]) -> list[FoundFeed]:
     fetcher = search.fetcher
+    if may_be_graphql(url) and (asked := await _offered(await offers_of_graphql(url, fetcher), search)):
+        return asked
     response = await fetcher.get(Request(url))
     try:
         feed = await read_feed(response)
         return [_describe(FoundFeed(response.url, None, None, checked=True), response, feed)]
     except ParseError:
+        offer = await read_aside(len(response.body), recognise_answer, response)
+        if offer is not None and (told := await _offered([offer], search)):
+            return told
         named = await read_aside(
             len(response.body), find_feeds, response.body, response.url, response.content_type
         )
@@ -188,6 +194,22 @@ async def _discover_on_page(url: str, search: _Search, checked: set[str]) -> lis
         hint="to watch the page: `headwater source add {url} --type website --config watch=true --config item=body`",
         url=response.url,
     )
+
+
+async def _offered(offers: Sequence[Offer], search: _Search) -> list[FoundFeed]:
+    """Sources that an answer is, each visited once; without those that do not work."""
+    found = (
+        FoundFeed(
+            *(offer.url, None, "answer"),
+            checked=False,
+            type=offer.type,
+            config=offer.config,
+            choice=offer.title_in(search.language),
+        )
+        for offer in offers
+    )
+    tried = await asyncio.gather(*(_try(each, search.fetcher, is_guess=True) for each in found))
+    return [each for each in tried if each.problem is None]
 
 
 def _candidate(named: Candidate) -> FoundFeed:

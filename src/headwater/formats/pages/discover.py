@@ -15,7 +15,7 @@ from headwater.formats.links import join
 from headwater.formats.pages.document import base_of, read_html
 from headwater.formats.pages.rules import known_feeds
 
-How = Literal["rule", "link", "body", "guess", "watch"]
+How = Literal["rule", "link", "body", "guess", "watch", "answer"]
 
 MAX_CANDIDATES: Final = 50
 COMMON_PATHS: Final = (
