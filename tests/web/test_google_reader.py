@@ -20,7 +20,7 @@ from headwater.store.people.subscriptions import change_subscription, subscribe
 from headwater.store.people.users import add_user
 from headwater.web.app import create_app
 from headwater.web.google_reader.names import long_id, read_item_id, read_seconds, read_stream
-from headwater.web.google_reader.selecting import _pairs
+from headwater.web.google_reader.selecting import Parameters, _pairs
 from tests.clock import FakeClock
 from tests.origin import Origin
 from tests.web.api.conftest import ADDRESS
@@ -365,3 +365,15 @@ def test_apps_of_two_people_see_nothing_of_each_other(
         f"{API}/subscription/edit", data={"ac": "edit", "s": f"feed/{person.feeds[0]}"}
     )
     assert edited.status_code == 404
+
+
+def test_form_of_a_stranger_is_not_taken_apart(
+    store: Store, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read(request: object) -> Parameters:
+        raise AssertionError("read before it is known who asks")
+
+    monkeypatch.setattr(Parameters, "read", read)
+    stranger = TestClient(create_app(store, settings), base_url=ADDRESS)
+    for form in (b"%41" * 600_000, b"i=1&" * 40_000 + b"T=ann/wrong", b"T=" + b"%" * 1_900_000):
+        assert stranger.post("/reader/api/0/edit-tag", content=form).status_code == 401

@@ -2,10 +2,11 @@
 
 import asyncio
 import hashlib
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, unquote_plus
 
 import orjson
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -68,6 +69,7 @@ MOST_NAMED_ITEMS = 10_000
 AT_ONCE = 5  # items in memory, and in a thread that cleans their texts
 BAD_TOKEN = {"Google-Bad-Token": "true", "X-Reader-Google-Bad-Token": "true"}
 
+_AUTH_FIELD = re.compile(rb"(?:\A|&)T=([^&]{0,%d})(?=&|\Z)" % (3 * LONGEST_AUTH))
 router = APIRouter(include_in_schema=False)
 InParameters = Annotated[Parameters, Depends(Parameters.read)]
 
@@ -89,11 +91,13 @@ async def find_reader(request: Request, context: InContext) -> User:
 async def _read_auth(request: Request) -> str:
     """What ClientLogin answered as `Auth`, from `Authorization: GoogleLogin auth=…`.
 
-    Liferea asks for items without the header, and sends it in the form as `T`.
+    Liferea asks for items without the header, and sends it in the form as `T`. Strangers may send forms too: only
+    that field is looked for before it is known who asks.
     """
     header = request.headers.get("authorization")
     if header is None and request.method == "POST":
-        return (await Parameters.read(request)).first("T") or ""
+        found = _AUTH_FIELD.search(await request.body())
+        return unquote_plus(found[1].decode("latin-1")) if found else ""
     scheme, _, given = (header or "").partition(" ")
     return given.strip().removeprefix("auth=").strip().strip('"') if scheme.lower() == "googlelogin" else ""
 
