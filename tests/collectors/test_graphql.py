@@ -146,3 +146,17 @@ async def test_secret_of_a_header_is_in_no_error(origin: Origin) -> None:
 def test_config_that_makes_no_sense_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         read_new_source("https://e.org/graphql", "graphql", config)
+
+
+async def test_two_queries_of_one_server_are_two_sources_and_the_mark_is_not_sent(origin: Origin) -> None:
+    server = Server(origin)
+    server.posts = [1]
+    urls = {
+        read_new_source(f"{server.url}?team=a", "graphql", {**CONFIG, **more}).url
+        for more in ({}, {"query": QUERY + " "}, {"variables": {"team": "b"}}, {})
+    }
+    assert len(urls) == 3
+    assert read_new_source(urls.copy().pop(), "graphql", CONFIG).url in urls
+    async with Visits(origin, "graphql", f"{server.url}?team=a", CONFIG) as runs:
+        assert await runs.cost() == (1, 1)
+    assert origin.requests[-1].target == "/graphql?team=a"

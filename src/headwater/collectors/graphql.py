@@ -4,9 +4,12 @@ A query may have variables; with `cursor` it is asked again for the next page, w
 says itself what can be asked: `propose` makes a query of what looks like a list of items.
 """
 
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Self
+from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 from pydantic import Field, model_validator
@@ -18,8 +21,9 @@ from headwater.errors import FailureKind, ParseError, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.message import NO_VALIDATORS, Request, Response, public_url
 from headwater.formats.graphql import INTROSPECTION, Proposal, propose_query
-from headwater.model import Item
+from headwater.model import Item, Json
 
+_MARK: Final = "headwater"
 _ANSWERS: Final = frozenset((400, 422))  # how many say what is wrong with a query
 _LIMITED: Final = frozenset(("RATE_LIMITED", "RATE_LIMIT", "THROTTLED", "TOO_MANY_REQUESTS"))
 _REFUSED: Final = frozenset(("UNAUTHENTICATED", "FORBIDDEN", "UNAUTHORIZED"))
@@ -45,8 +49,23 @@ class GraphqlConfig(MappedConfig):
 class GraphqlCollector(Collector):
     config_model = GraphqlConfig
 
+    def locate(self, url: str | None, config: Json) -> tuple[str | None, Json]:
+        """All queries of a server have one address: a mark in it, which is not sent, tells them apart."""
+        query = config.get("query")
+        if url is None or not isinstance(query, str):
+            return url, config
+        asked = orjson.dumps([query, config.get("variables"), config.get("items")], default=str)
+        mark = hashlib.blake2b(asked, digest_size=4).hexdigest()
+        parts = urlsplit(_without_mark(url))
+        query_part = f"{parts.query}&{_MARK}={mark}" if parts.query else f"{_MARK}={mark}"
+        return urlunsplit(parts._replace(query=query_part)), config
+
     async def collect(self, fetch_request: FetchRequest) -> FetchResult:
         return await with_hidden_secrets(fetch_request, {}, _collect)
+
+
+def _without_mark(url: str) -> str:
+    return re.sub(rf"[?&]{_MARK}=[0-9a-f]*", "", url)
 
 
 async def _collect(fetch_request: FetchRequest) -> FetchResult:
@@ -57,7 +76,8 @@ async def _collect(fetch_request: FetchRequest) -> FetchResult:
     requests = received = 0
     asked: set[str] = set()
     for _ in range(config.max_pages):
-        request = _request(request_for(fetch_request.source, config), config.query, variables)
+        url = _without_mark(fetch_request.source.url)
+        request = _request(request_for(fetch_request.source, config, url), config.query, variables)
         response = await fetch_request.fetcher.get(request)
         first = first or response
         requests, received = requests + response.requests, received + response.bytes_received
@@ -78,6 +98,7 @@ async def _collect(fetch_request: FetchRequest) -> FetchResult:
     assert first is not None  # noqa: S101 - there is at least one page
     return replace(
         FetchResult.of(first),
+        permanent_url=None,
         items=tuple(items.values())[: config.limit],
         requests=requests,
         bytes_received=received,

@@ -31,9 +31,7 @@ AT_ONCE: Final = 200  # articles of one request
 
 
 class PubmedConfig(StructuredConfig):
-    may_be_empty: bool = Field(
-        default=True, description="Whether an answer that lists nothing is normal for this source."
-    )
+    may_be_empty: bool = Field(default=True, description="Whether an empty list is normal for this source.")
     limit: int = Field(
         default=50, ge=1, le=1_000, description="How many articles at most in one visit, the newest."
     )

@@ -90,3 +90,33 @@ def test_all_sources_are_visited_and_the_progress_is_shown(local: Visitor, store
     assert told.url.path == "/progress"
     assert "1 source is visited now" in told.text
     assert "1 to go" in local.see("/progress/live")
+
+
+def test_file_that_is_pasted_is_offered_shown_and_added(local: Visitor, store: Store, origin: Origin) -> None:
+    url = origin.route("/list.csv", body="title,link\nOne,/1\nTwo,/2\n", content_type="text/csv")
+    found = html.unescape(local.see(f"/sources/add?url={url}"))
+    (offer,) = re.findall(r'name="feed" value="(\{.*?\})" checked', found)
+    (preview,) = re.findall(r'data-load="(/sources/preview[^"]*)"', found)
+    part = local.see(preview)
+    assert "One" in part
+    assert "Two" in part
+    local.send("/sources/add", page="/sources/add", feed=[offer])
+    with store.reading() as connection:
+        (added,) = list_sources(connection)
+    assert (added.type, added.url) == ("file.table", url)
+
+
+def test_preview_sends_no_secret_and_shows_what_is_wrong(local: Visitor, origin: Origin) -> None:
+    url = origin.route("/list.csv", body="title,link\nOne,/1\n", content_type="text/csv")
+    own = {"Sec-Fetch-Site": "same-origin"}
+
+    def preview(**fields: str) -> str:
+        return local.client.get("/sources/preview", params={"url": url, **fields}, headers=own).text
+
+    before = len(origin.requests)
+    assert "One" not in preview(type="file.table", config='{"bearer_token": "${X}"}')
+    assert len(origin.requests) == before
+    assert "bad" in preview(type="file.table", config='{"title": "nothing"}')
+    assert "bad" in preview(type="no.type")
+    assert "bad" in preview(type="file.table", config="{")
+    assert local.client.get("/sources/preview", params={"url": url, "type": "file.table"}).status_code == 403

@@ -1,6 +1,7 @@
 """Adding sources: paste an address and choose among what was found, or bring a list of another reader."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter
@@ -9,11 +10,14 @@ from starlette.datastructures import UploadFile
 
 from headwater.collect.context import read_visit_context
 from headwater.collectors.recognition import rules_from
-from headwater.collectors.types import source_types
+from headwater.collectors.secrets import refers
+from headwater.collectors.types import collector_of, source_types
 from headwater.errors import FailureKind, HeadwaterError, InputError, Text, VisitError
-from headwater.fetch.client import make_fetcher
-from headwater.model import Source
-from headwater.sources.adding import NewSource, add_what_is_there, read_new_source
+from headwater.fetch.client import Fetcher, make_fetcher
+from headwater.formats.feeds.feed import to_item
+from headwater.formats.pages.rules import FEED
+from headwater.model import Item, Source
+from headwater.sources.adding import NewSource, add_what_is_there, first_visit, read_new_source
 from headwater.sources.addresses import read_url
 from headwater.sources.discovery import FoundFeed, discover, mark_subscribed, preview
 from headwater.sources.lists import import_opml
@@ -60,20 +64,33 @@ async def _discover(page: Page, text: str) -> list[FoundFeed]:
 
 
 @router.get("/sources/preview")
-async def preview_part(page: InPage, url: str) -> HTMLResponse:
-    """What is in a feed that was found, before it is added."""
+async def preview_part(page: InPage, url: str, type: str = "", config: str = "") -> HTMLResponse:
+    """What is in a feed, or in a source of another type, that was found, before it is added."""
     page.require("admin")
     if not page.is_own:
         raise Refusal(403, Text("previews are shown on this site's own pages only"))
-    feed, problem = None, None
+    items: Sequence[Item] = ()
+    problem = None
     try:
         async with make_fetcher(page.context.settings) as fetcher:
-            seconds = page.context.settings.visit_timeout_seconds
-            feed = await preview(read_url(url), fetcher, PREVIEWED_ITEMS, seconds)
+            items = await _preview(page, fetcher, url, type, config)
     except HeadwaterError as error:
         problem = error.render(page.language)
-    items = feed.entries if feed else ()
     return await page.show("preview.html", items=items, problem=problem)
+
+
+async def _preview(page: Page, fetcher: Fetcher, url: str, type: str, config: str) -> Sequence[Item]:
+    """The first items of a feed or of a source of another type, which is visited without any secret."""
+    seconds = page.context.settings.visit_timeout_seconds
+    if type in ("", FEED):
+        feed = await preview(read_url(url), fetcher, PREVIEWED_ITEMS, seconds)
+        return [to_item(entry) for entry in feed.entries]
+    wanted = read_new_source(url, type, read_config_text(config), may_refer=False)
+    collector = collector_of(wanted.type.name)
+    if collector is None or refers(wanted.config):
+        return ()
+    result = await first_visit(wanted, collector, fetcher, {}, seconds)
+    return result.items[:PREVIEWED_ITEMS]
 
 
 @router.post("/sources/add")
@@ -177,9 +194,10 @@ async def _show(
     )
 
 
-def _first_new(found: list[FoundFeed]) -> str | None:
-    """The feed that is ticked for a start: the best that works and is not collected yet."""
-    return next((each.url for each in found if each.source_id is None and each.problem is None), None)
+def _first_new(found: list[FoundFeed]) -> int | None:
+    """The place of what is ticked for a start: the best that works and is not collected yet."""
+    new = (place for place, each in enumerate(found) if each.source_id is None and each.problem is None)
+    return next(new, None)
 
 
 async def choices_for_new(page: Page) -> dict[str, Any]:
