@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.collect.decide import Decision, _differs, candidates, decide, fallback_ids, item_time
+from headwater.collect.decide import (
+    Decision,
+    _differs,
+    by_address,
+    candidates,
+    decide,
+    fallback_ids,
+    id_key,
+    imported_keys,
+    is_outdated,
+    item_time,
+)
 from headwater.model import Item
 from headwater.store.reading.items import UNKNOWN_CONTENT, Known
 from tests.clock import NOON
@@ -237,3 +248,77 @@ def test_content_that_was_never_read_is_not_a_change() -> None:
     """Of an item that was seen elsewhere only the id is known: its first text must not count as an edit."""
     assert not _differs(UNKNOWN_CONTENT, bytes(24))
     assert _differs(bytes(24), bytes([1]) * 24)
+
+
+@pytest.mark.parametrize("dates", [{"published_at": NOON + 3600}, {"updated_at": NOON + 3600}])
+def test_decision_tells_the_stated_time_of_an_item_that_is_ahead(dates: dict[str, float]) -> None:
+    decision = after([], [Item("1", **dates)])
+    assert decision.item_times == (NOON + 3600,)
+    assert decision.changes[0].item_at == NOON
+
+
+def test_undated_items_are_told_with_the_time_they_were_first_seen() -> None:
+    assert after([], [Item("1")]).item_times == (NOON,)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["/straße/1", "/post/1?title=ü", "/wiki/A^B", "/post/1?q=a b", "/"],
+    ids=lambda place: repr(place),
+)
+def test_unusual_addresses_are_places_too(place: str) -> None:
+    old = Item("1", f"https://one.example{place}", "A title", published_at=NOON - 500)
+    moved = replace(old, external_id="2", url=f"http://two.example{place}")
+    elsewhere = replace(moved, url="https://two.example/another/place")
+    front = place == "/"
+    assert kinds(after([old], [moved])) == (["new"] if front else ["renamed"]), "a front page is no place"
+    assert kinds(after([old], [elsewhere])) == ["new"]
+
+
+@pytest.mark.parametrize("url", ["https://[one.example/post", "ftp://one.example/post", None])
+def test_items_without_a_usable_address_have_no_place(url: str | None) -> None:
+    old = Item("1", url, "A title", published_at=NOON - 500)
+    assert not candidates((old,), NOON)[0].likenesses
+
+
+@pytest.mark.parametrize(
+    ("external_id", "url", "found"),
+    [
+        ("guid-1", "https://one.example/1", Item("guid-1", "https://elsewhere.example/")),
+        ("guid-1", "https://one.example/1", Item("other", "http://one.example/1")),
+        (None, "https://one.example/1", Item("https://one.example/1", "https://one.example/1")),
+        (None, "https://one.example/1", Item("other", "https://one.example/1")),
+        ("guid-1", None, Item("guid-1")),
+    ],
+)
+def test_entry_read_elsewhere_is_recognised_by_its_id_or_its_address(
+    external_id: str | None, url: str | None, found: Item
+) -> None:
+    keys = imported_keys(external_id, url)
+    [candidate] = by_address(candidates((found,), NOON))
+    assert {candidate.id_key, *candidate.likenesses} & keys.keys()
+    assert set(keys.values()) == {next(iter(keys))}, "all of them lead to one item"
+
+
+def test_entry_read_elsewhere_is_recognised_by_nothing_else() -> None:
+    assert imported_keys(None, None) == {}
+    assert next(iter(imported_keys("guid-1", "https://one.example/1"))) == id_key("guid-1")
+    keys = imported_keys("guid-1", "https://one.example/1")
+    [other] = by_address(candidates((Item("https://one.example/1", "https://two.example/1"),), NOON))
+    assert not {other.id_key, *other.likenesses} & keys.keys(), "with an id, an address is no id"
+
+
+def test_version_is_outdated_by_its_date_or_because_it_was_replaced_before() -> None:
+    def of(content: str, updated_at: float | None = None) -> bytes:
+        [candidate] = candidates((replace(POST, content=content, updated_at=updated_at),), NOON)
+        return candidate.content_hash
+
+    def outdated(known: bytes, found: bytes, *earlier: bytes) -> bool:
+        [candidate] = candidates((POST,), NOON)
+        return is_outdated(replace(candidate, content_hash=found), Known(b"k", known), earlier)
+
+    assert outdated(of("b", NOON - 500), of("a", NOON - 900)), "its own date is earlier"
+    assert not outdated(of("b", NOON - 900), of("a", NOON - 500), of("a")), "its own date is later"
+    assert outdated(of("b"), of("a"), of("x"), of("a")), "it was replaced by what is known"
+    assert not outdated(of("b"), of("c"), of("a")), "it was never seen"
+    assert not outdated(of("a"), of("a"), of("a")), "it is what is known"

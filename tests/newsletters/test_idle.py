@@ -89,7 +89,8 @@ async def until(condition: Callable[[], bool]) -> None:
 def refreshed_at(store: Store, source_id: int) -> float | None:
     with store.reading() as connection:
         asked = select(sources.c.refresh_requested_at).where(sources.c.id == source_id)
-        return connection.execute(asked).scalar_one()
+        at: float | None = connection.execute(asked).scalar_one()
+    return at
 
 
 async def test_source_is_visited_at_once_when_its_mailbox_has_news(
