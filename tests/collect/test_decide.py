@@ -264,14 +264,14 @@ def test_undated_items_are_told_with_the_time_they_were_first_seen() -> None:
 @pytest.mark.parametrize(
     "place",
     ["/straße/1", "/post/1?title=ü", "/wiki/A^B", "/post/1?q=a b", "/"],
-    ids=lambda place: repr(place),
+    ids=repr,
 )
 def test_unusual_addresses_are_places_too(place: str) -> None:
     old = Item("1", f"https://one.example{place}", "A title", published_at=NOON - 500)
     moved = replace(old, external_id="2", url=f"http://two.example{place}")
     elsewhere = replace(moved, url="https://two.example/another/place")
     front = place == "/"
-    assert kinds(after([old], [moved])) == (["new"] if front else ["renamed"]), "a front page is no place"
+    assert kinds(after([old], [moved])) == (["new"] if front else ["renamed"]), "a front page is not a place"
     assert kinds(after([old], [elsewhere])) == ["new"]
 
 
@@ -305,7 +305,7 @@ def test_entry_read_elsewhere_is_recognised_by_nothing_else() -> None:
     assert next(iter(imported_keys("guid-1", "https://one.example/1"))) == id_key("guid-1")
     keys = imported_keys("guid-1", "https://one.example/1")
     [other] = by_address(candidates((Item("https://one.example/1", "https://two.example/1"),), NOON))
-    assert not {other.id_key, *other.likenesses} & keys.keys(), "with an id, an address is no id"
+    assert not {other.id_key, *other.likenesses} & keys.keys(), "with an id, an address is not an id"
 
 
 def test_version_is_outdated_by_its_date_or_because_it_was_replaced_before() -> None:
