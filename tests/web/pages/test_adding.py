@@ -120,3 +120,20 @@ def test_preview_sends_no_secret_and_shows_what_is_wrong(local: Visitor, origin:
     assert "bad" in preview(type="no.type")
     assert "bad" in preview(type="file.table", config="{")
     assert local.client.get("/sources/preview", params={"url": url, "type": "file.table"}).status_code == 403
+
+
+def test_part_that_is_watched_is_added_as_one_item_that_changes(
+    local: Visitor, store: Store, origin: Origin
+) -> None:
+    origin.route("/robots.txt", status=404)
+    page = origin.route(
+        "/shop", body=b"<title>Shop</title><p class=price>1,299 EUR</p>", content_type="text/html"
+    )
+    fields = {"url": page, "item": ".price", "watch": "1", "number": "1", "what": "add"}
+    assert "added source" in local.send("/sources/watch", page="/sources/add", **fields).text
+    says = {"url": page, "item": "p", "watch": "1", "says": "on sale\r\n\r\nsold out\r\n", "what": "show"}
+    shown = local.send("/sources/watch", page="/sources/add", **says).text
+    assert "Shop" in shown
+    with store.reading() as connection:
+        (added,) = list_sources(connection)
+    assert added.config == {"item": ".price", "watch": True, "number": True}

@@ -22,6 +22,7 @@ from headwater.web.policy import COPY_POLICY, FRAMING_POLICY
 router = APIRouter()
 
 PARTS = ("item", "title", "summary", "date", "link", "image", "next")
+WATCHING = ("watch", "says", "number")
 SHOWN_ITEMS = 10
 
 
@@ -80,7 +81,7 @@ async def watch(action: InAction) -> Response:
             return await _add(action, url, selectors)
         choice = await choose(watched, selectors)
     except HeadwaterError as error:
-        written = {name: action.text(name) for name in PARTS} | {"watch": bool(action.text("watch"))}
+        written = {name: action.text(name) for name in (*PARTS, *WATCHING)}
         return await _show(
             page, url=url, watched=watched, problem=error.render(page.language), written=written, status=400
         )
@@ -88,7 +89,9 @@ async def watch(action: InAction) -> Response:
 
 
 async def _add(action: Action, url: str, selectors: Selectors) -> Response:
-    config = {name: value for name, value in asdict(selectors).items() if value}
+    config: dict[str, Any] = {name: value for name, value in asdict(selectors).items() if value}
+    if action.text("watch"):
+        config = {"item": selectors.item, **_read_watch(action)}
     name, folder = action.text("name") or None, action.folder()[0] or None
     wanted = read_new_source(read_url(url), "web.scraper", config, name, folder)
     return told_added(action, await add_sources(action.page, [wanted], action.numbers("template")))
@@ -99,12 +102,21 @@ async def _look(page: Page, url: str) -> WatchedPage:
     return await shelf.get(read_url(url), lambda: make_fetcher(settings))
 
 
+def _read_watch(action: Action) -> dict[str, Any]:
+    """What the form says of watching one part: what counts as news."""
+    if not action.text("watch"):
+        return {}
+    says = [phrase for line in action.text("says").splitlines() if (phrase := line.strip())]
+    number = {"number": True} if action.text("number") else {}
+    return {"watch": True, **({"says": says} if says else {}), **number}
+
+
 def _read_selectors(action: Action) -> Selectors:
     """The selectors of the form, checked as the config of the source will be."""
     written = {name: text for name in PARTS if (text := action.text(name))}
     if "item" not in written:
         raise InputError("say where the items are: point at one, or write a selector")
-    config = read_config(ScraperConfig, {**written, "watch": bool(action.text("watch"))}, "web.scraper")
+    config = read_config(ScraperConfig, {**written, **_read_watch(action)}, "web.scraper")
     return cast("Selectors", cast("ScraperConfig", config).selectors())
 
 
@@ -130,7 +142,7 @@ async def _show(
         shown_url=without_userinfo(watched.url if watched else url),
         is_there=watched is not None,
         choice=choice,
-        selectors=selectors,
+        selectors={**dict.fromkeys(WATCHING, ""), **selectors},
         proposal=proposal,
         title=title or "",
         problem=problem,
