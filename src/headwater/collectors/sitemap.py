@@ -122,4 +122,6 @@ def _item(story: Story) -> Item:
         updated_at=modified_at,
         language=story.language,
         image_url=story.image,
+        categories=story.categories,
+        enclosures=() if story.video is None else (story.video,),
     )

@@ -28,7 +28,7 @@ from headwater.formats.pages.document import MAX_PAGE_BYTES
 from headwater.formats.pages.metadata import Page, read_page
 from headwater.formats.sitemaps.ledger import DAY_SECONDS, Ledger, Verdict
 from headwater.formats.sitemaps.read import SitemapUrl
-from headwater.model import Validators
+from headwater.model import Enclosure, Validators
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +56,8 @@ class Story:
     image: str | None = None
     author: str | None = None
     text_hash: str | None = None
+    categories: tuple[str, ...] = ()
+    video: Enclosure | None = None
 
 
 async def read_stories(
@@ -145,8 +147,10 @@ def _story(url: SitemapUrl, verdict: Verdict, page: Page | None) -> Story:
         published=page.published or url.published,
         modified=url.modified or page.modified,
         description=page.description or url.description,
-        language=page.language,
+        language=page.language or url.language,
         image=page.image or url.image,
+        categories=url.categories,
+        video=url.video,
         author=page.author,
         text_hash=page.text_hash,
     )

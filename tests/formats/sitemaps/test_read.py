@@ -6,6 +6,7 @@ import pytest
 from headwater.errors import ParseError
 from headwater.formats.sitemaps import read as sitemap
 from headwater.formats.sitemaps.read import Sitemap, SitemapUrl, read_sitemap
+from headwater.model import Enclosure
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
@@ -90,6 +91,24 @@ def test_extensions_say_what_the_page_is_called() -> None:
         "https://e.org/1", title="Rain at last", published=datetime(2020, 3, 3, tzinfo=UTC)
     )
     assert (video.title, video.description, video.image) == ("Film", "Moving", "https://e.org/t.png")
+
+
+def test_news_and_videos_say_what_they_are_about() -> None:
+    (news, video, bad) = read_sitemap(
+        f'<urlset {NAMESPACE} xmlns:n="http://www.google.com/schemas/sitemap-news/0.9"'
+        ' xmlns:v="http://www.google.com/schemas/sitemap-video/1.1">'
+        "<url><loc>https://e.org/1</loc><n:news><n:publication><n:name>Paper</n:name><n:language>de</n:language>"
+        "</n:publication><n:genres>Blog, Opinion</n:genres><n:keywords>rain, farms</n:keywords></n:news></url>"
+        "<url><loc>https://e.org/2</loc><v:video><v:content_loc>/film.mp4?a=1</v:content_loc><v:duration>90</v:duration>"
+        "<v:tag>one</v:tag><v:tag>two</v:tag><v:category>one</v:category></v:video></url>"
+        "<url><loc>https://e.org/3</loc><v:video><v:content_loc>javascript:x</v:content_loc><v:duration>9999999"
+        "</v:duration></v:video></url></urlset>".encode(),
+        url="https://e.org/sitemap.xml",
+    ).urls
+    assert (news.language, news.categories) == ("de", ("rain", "farms", "Blog", "Opinion"))
+    assert video.video == Enclosure("https://e.org/film.mp4?a=1", "video/mp4", duration_seconds=90.0)
+    assert video.categories == ("one", "two")
+    assert bad.video is None
 
 
 @pytest.mark.parametrize(

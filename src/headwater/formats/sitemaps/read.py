@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from mimetypes import guess_type
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 from lxml import etree
 
@@ -20,6 +22,7 @@ from headwater.formats.limits import inflate
 from headwater.formats.links import join
 from headwater.formats.xml.entities import drop_illegal, repair_references
 from headwater.formats.xml.names import split_tag
+from headwater.model import Enclosure
 
 Kind = Literal["urlset", "sitemapindex", "text", "rss", "atom"]
 
@@ -42,10 +45,24 @@ _RECORDS: Final = tuple(
 )
 # The extensions whose words are about the page, and those words.
 _EXTENSIONS: Final[dict[str, frozenset[str]]] = {
-    "news": frozenset(("title", "publication_date")),
+    "news": frozenset(("title", "publication_date", "keywords", "genres", "language")),
     "image": frozenset(("loc",)),
-    "video": frozenset(("title", "description", "thumbnail_loc", "publication_date")),
+    "video": frozenset(
+        (
+            "title",
+            "description",
+            "thumbnail_loc",
+            "publication_date",
+            "content_loc",
+            "duration",
+            "tag",
+            "category",
+        )
+    ),
 }
+_SEVERAL: Final = frozenset(("keywords", "genres", "tag", "category"))  # words that are taken together
+MOST_WORDS: Final = 50
+LONGEST_VIDEO_SECONDS: Final = 28_800  # by the extension's own rules
 _NAME: Final = rb"(?:[^\s<>/:!?]+:)?([^\s<>/:!?]+)"
 # Atomic and possessive: what stands before the root is read in one way or not at all. Otherwise thirty comments
 # before nothing would be tried in every combination.
@@ -73,6 +90,9 @@ class SitemapUrl:
     published: datetime | None = None
     description: str | None = None
     image: str | None = None
+    language: str | None = None
+    categories: tuple[str, ...] = ()
+    video: Enclosure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +313,9 @@ class _Reader:
             parse_date(extension.get("publication_date")),
             extension.get("description"),
             join(self._base, extension.get("loc") or extension.get("thumbnail_loc")),
+            extension.get("language"),
+            _words(extension),
+            _video(join(self._base, extension.get("content_loc")), extension.get("duration")),
         )
 
 
@@ -307,8 +330,29 @@ def _read_extension(element: etree._Element, kind: str, found: dict[str, str]) -
     """Take what a news, image or video element says of the page; the first of each word counts."""
     for child in element:
         _, name = _name(child.tag)
-        if name in _EXTENSIONS[kind] and (text := " ".join(_text(child).split())):
-            found.setdefault(name, text)
+        if kind == "news" and name == "publication":
+            _read_extension(child, kind, found)  # its name is the site's, its language the page's
+        elif name in _EXTENSIONS[kind] and (text := " ".join(_text(child).split())):
+            if name in _SEVERAL and name in found:
+                found[name] += f",{text}"
+            else:
+                found.setdefault(name, text)
+
+
+def _words(extension: dict[str, str]) -> tuple[str, ...]:
+    """What a page is about: keywords, genres, tags and categories, each once."""
+    said = ",".join(
+        extension[name] for name in ("keywords", "tag", "category", "genres") if name in extension
+    )
+    return tuple(dict.fromkeys(word for each in said.split(",") if (word := each.strip())))[:MOST_WORDS]
+
+
+def _video(url: str | None, duration: str | None) -> Enclosure | None:
+    if not url or not _ADDRESS.fullmatch(url):
+        return None
+    seconds = int(duration) if duration and duration.isdecimal() and len(duration) < 6 else 0
+    length = float(seconds) if 0 < seconds <= LONGEST_VIDEO_SECONDS else None
+    return Enclosure(url, guess_type(urlsplit(url).path)[0] or "video/mp4", duration_seconds=length)
 
 
 @lru_cache(maxsize=256)
