@@ -20,6 +20,7 @@ import headwater
 from headwater.cli.app import app
 from headwater.collectors.types import TYPES, config_model_of
 from headwater.config import FOREIGN_PREFIX, INTERVAL_VARIABLE, SECRET_PREFIX, load_settings
+from headwater.publish.gallery import GALLERY
 from headwater.settings import SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -153,6 +154,16 @@ def test_examples_of_commands_can_be_typed(path: Path) -> None:
             assert isinstance(error, typer.Exit), f"headwater {' '.join(arguments)}: no such command"
         except Exception as error:
             raise AssertionError(f"headwater {' '.join(arguments)}: {error}") from error
+
+
+def test_every_entry_of_the_gallery_has_its_instructions() -> None:
+    text = (ROOT / "docs/how-to/use-the-gallery.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## ([^\n]+)\n(.+?)(?=^## |\Z)", text, re.M | re.S))
+    for entry in GALLERY:
+        example = re.search(rf"headwater gallery use {entry.key}\b(.+?)```", sections[entry.name], re.S)
+        assert example, entry.key
+        needed = {field.key for field in entry.fields if field.default is None}
+        assert needed <= set(re.findall(r"--set (\w+)=", example[1])), "all that it needs"
 
 
 def test_a_wrong_example_would_be_noticed() -> None:
