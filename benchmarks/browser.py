@@ -2,9 +2,10 @@
 
 The databases are those of `benchmarks.api`: `--scale 1` is 100,000 sources and 5,000,000 items; `--keep` leaves them in
 a folder for another time. One person has all the sources, as on a private machine, with everything read but the
-newest items. Each page is opened with an empty cache. A page is told by its first contentful paint and by when it
-answers to a person: when its document is read, its scripts have run and no long task is left. After that, a thousand
-articles are read by the key `j`: how long each takes to be shown, and how the memory of the page grows.
+newest items. Each page is opened with an empty cache, in turns with the same page of an empty database. A page is told
+by its first contentful paint and by when it answers to a person: when its document is read, its scripts have run and
+no long task is left. After that, a thousand articles are read by the key `j`: how long each takes to be shown, and how
+the memory of the page grows.
 """
 
 import argparse
@@ -188,18 +189,24 @@ def used_memory(session: CDPSession) -> float:
 
 
 def compare(browser: Browser, kind: str, chosen: argparse.Namespace, verdict: Verdict) -> None:
-    with two_stores(kind, chosen.keep) as (_, store):
+    with two_stores(kind, chosen.keep) as (empty, store):
         now = prepare(store, kind, chosen.scale)
         subscribe(store, chosen.scale, now)
-        with served(store, clock_from(now)) as address:
+        with served(empty, clock_from(now)) as plain, served(store, clock_from(now)) as address:
             slowest_paint = slowest_ready = 0.0
             for path in PATHS:
                 if chosen.only not in path:
                     continue
-                taken = [open_page(browser, address + path) for _ in range(chosen.rounds)]
-                paint, ready = (median(column) for column in zip(*taken, strict=True))
+                taken = [
+                    (*open_page(browser, plain + path), *open_page(browser, address + path))
+                    for _ in range(chosen.rounds)
+                ]
+                _, floor, paint, ready = (median(column) for column in zip(*taken, strict=True))
                 word = "" if max(paint, ready) <= MOST_MILLISECONDS else "  MISSED"
-                print(f"  {path:40} painted {paint:7.0f} ms, answers {ready:7.0f} ms{word}", flush=True)
+                print(
+                    f"  {path:40} painted {paint:7.0f} ms, answers {ready:7.0f} ms; empty {floor:7.0f} ms{word}",
+                    flush=True,
+                )
                 slowest_paint, slowest_ready = max(slowest_paint, paint), max(slowest_ready, ready)
             verdict.tell(f"{kind}: slowest first paint", slowest_paint, " ms", most=MOST_MILLISECONDS)
             verdict.tell(f"{kind}: slowest time to answer", slowest_ready, " ms", most=MOST_MILLISECONDS)
