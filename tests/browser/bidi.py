@@ -16,7 +16,9 @@ from websockets.sync.connection import Connection
 FIREFOX = which("firefox-esr") or which("firefox")
 WAIT_SECONDS = 20.0
 # What Firefox says of a request that was under way when its page was left.
-LEFT = "NetworkError when attempting to fetch resource"
+LEFT = re.compile(
+    "NetworkError when attempting to fetch resource|A ServiceWorker intercepted the request and encountered an"
+)
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c"}
 
 
@@ -38,7 +40,7 @@ class Tab:
             said = json.loads(self._connection.recv(timeout=60))
             if said.get("method") == "log.entryAdded" and said["params"]["level"] == "error":
                 text = str(said["params"]["text"])
-                self.complaints += [] if LEFT in text else [text]
+                self.complaints += [] if LEFT.search(text) else [text]
             if said.get("id") == number:
                 assert said["type"] == "success", said
                 return dict(said["result"])
