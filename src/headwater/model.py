@@ -80,7 +80,7 @@ class Item:
     score: int | None = None
     comments_count: int | None = None
     cut: bool = False  # something of it was left out, because it was too big
-    # What it says beyond that, by the keys of `formats.feeds.extras.vocabulary`: of a podcast, its season, persons, chapters, …
+    # What it says beyond that, by the keys of `formats.feeds.extras.vocabulary`: of a podcast season, persons, …
     extras: Json | None = field(default=None, hash=False)
 
 
