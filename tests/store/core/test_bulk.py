@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Boolean, Column, Double, Integer, LargeBinary, MetaData, Table, Text, select
+from sqlalchemy import Boolean, Column, Double, Integer, LargeBinary, MetaData, Table, Text, event, select
 
 from headwater.errors import StoreError
 from headwater.store.core.bulk import (
+    RETURNED,
     VALUES,
+    insert_returning,
     insert_rows,
     padding,
     run_by,
@@ -97,6 +99,18 @@ def test_all_values_come_back_as_they_were(bulk_store: Store, values: list[tuple
         connection.execute(TABLE.delete())
         insert_rows(connection, TABLE, COLUMNS, rows)
     assert read(bulk_store) == rows
+
+
+def test_insert_returning_sends_sqlite_short_statements_and_returns_all_rows(bulk_store: Store) -> None:
+    rows = [(number, "x", 0.5, True, b"") for number in range(1000)]
+    sent: list[int] = []
+    event.listen(
+        bulk_store.engine, "before_cursor_execute", lambda *arguments: sent.append(len(arguments[3]))
+    )
+    with bulk_store.writing() as connection:
+        found = insert_returning(connection, TABLE, COLUMNS, rows, "ON CONFLICT DO NOTHING", "id")
+    assert [row[0] for row in found] == list(range(1000))
+    assert max(sent) <= RETURNED * len(COLUMNS)
 
 
 def test_few_numbers_of_values_and_less_than_twice_as_many_as_are_asked_for() -> None:

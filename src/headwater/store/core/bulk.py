@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 CHUNK = 2_000  # rows in one statement: enough to be fast, few enough not to hold a second copy of everything
 TOGETHER = 50  # rows that SQLite takes in one step: one at a time would release the interpreter's lock
+RETURNED = 64  # rows of one INSERT … RETURNING: SQLite's driver keeps each with its values, 25 MB with a thousand rows
 VALUES = 10_000  # looked up in one statement; SQLite takes 32,766 parameters
 
 
@@ -77,7 +78,8 @@ def insert_returning(
     start = 0
     while left := min(len(rows) - start, CHUNK):
         if is_sqlite(connection):
-            left = 1 << (left.bit_length() - 1)  # in powers of two, for the sake of which see `padding`
+            # In powers of two, for the sake of which see `padding`.
+            left = 1 << (min(left, RETURNED).bit_length() - 1)
             values = tuple(chain.from_iterable(rows[start : start + left]))
             found += connection.exec_driver_sql(_sqlite_insert(table, columns, clause, left), values)
         else:
