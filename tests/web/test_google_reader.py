@@ -153,6 +153,26 @@ def test_sign_in_refuses_wrong_password_and_stale_token(person: Person) -> None:
         assert answer.headers["Google-Bad-Token"] == answer.headers["X-Reader-Google-Bad-Token"] == "true"
 
 
+def test_server_address_opened_in_a_browser_says_ok(app: FastAPI) -> None:
+    stranger = TestClient(app, base_url=ADDRESS)
+    for path in ("/api/greader.php", "/api/greader.php/"):
+        assert (stranger.get(path).status_code, stranger.get(path).text) == (200, "OK")
+
+
+def test_large_answers_are_compressed_for_apps_that_take_that(
+    person: Person, store: Store, clock: FakeClock
+) -> None:
+    arrive(store, 3, clock(), *(f"item {number}" for number in range(40)))
+    phone = person.app_at()
+    for path in ("stream/items/ids?n=100", "stream/contents?n=100", f"stream/contents/{ALL}?n=100"):
+        answer = phone.client.get(f"{API}/{path}", headers={"Accept-Encoding": "gzip"})
+        assert answer.headers["content-encoding"] == "gzip" and "Accept-Encoding" in answer.headers["vary"]
+        plain = phone.client.get(f"{API}/{path}", headers={"Accept-Encoding": "identity"})
+        assert "content-encoding" not in plain.headers and plain.json() == answer.json()
+    small = phone.client.get(f"{API}/user-info", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in small.headers
+
+
 @pytest.mark.parametrize("prefix", ["", "/api/greader.php"])
 def test_first_sync_shows_subscriptions_folders_counts_and_items(person: Person, prefix: str) -> None:
     """As FeedMe, Reeder and NewsFlash begin."""

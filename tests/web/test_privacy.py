@@ -39,6 +39,7 @@ FOR_ALL = frozenset(
         *("/manifest.webmanifest", "/service-worker.js"),  # by which a browser installs the reader
         # Where reader apps sign in; without an app password they are told nothing.
         *("/accounts/ClientLogin", "/api/greader.php/accounts/ClientLogin"),
+        *("/api/greader.php", "/api/greader.php/"),
         *("/fever", "/fever/", "/api/fever.php", "/api/fever.php/"),
     }
 )

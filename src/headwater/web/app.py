@@ -16,6 +16,7 @@ from headwater.store.core.database import Store
 from headwater.web import fever
 from headwater.web.api.problems import API_ROOT, answer_with_problems
 from headwater.web.api.router import router as api
+from headwater.web.compressing import CompressForApps
 from headwater.web.context import Context
 from headwater.web.google_reader.routes import add_google_reader
 from headwater.web.health import health_routes
@@ -60,6 +61,7 @@ def create_app(
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static")
 
     app.add_middleware(BodyLimit)
+    app.add_middleware(CompressForApps)
 
     @app.middleware("http")
     async def secure(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:

@@ -71,6 +71,7 @@ BAD_TOKEN = {"Google-Bad-Token": "true", "X-Reader-Google-Bad-Token": "true"}
 
 _AUTH_FIELD = re.compile(rb"(?:\A|&)T=([^&]{0,%d})(?=&|\Z)" % (3 * LONGEST_AUTH))
 router = APIRouter(include_in_schema=False)
+base = APIRouter(include_in_schema=False)  # the second prefix itself
 InParameters = Annotated[Parameters, Depends(Parameters.read)]
 
 
@@ -122,6 +123,7 @@ def add_google_reader(app: FastAPI) -> None:
     """Serve the API below each of its prefixes."""
     for prefix in PREFIXES:
         app.include_router(router, prefix=prefix)
+    app.include_router(base)
 
     @app.exception_handler(BadAuthError)
     async def refuse(request: Request, error: BadAuthError) -> Response:
@@ -133,6 +135,13 @@ def answer(value: Any) -> Response:
 
 
 OK = "OK"
+
+
+@base.get(PREFIXES[1])
+@base.get(f"{PREFIXES[1]}/")
+async def is_there() -> Response:
+    """What a person sees who opens the server address in a browser, to try it."""
+    return PlainTextResponse(OK)
 
 
 @router.api_route("/accounts/ClientLogin", methods=["GET", "POST"])
