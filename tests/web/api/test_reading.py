@@ -339,12 +339,20 @@ def test_address_of_a_reader_brings_no_secret_out(reader: MakeReader, origin: Or
     assert ann.get("/api/subscriptions").json() == {"subscriptions": []}
 
 
+def with_rules(app: FastAPI, file: Path, rules: str) -> None:
+    file.write_text(rules)
+    context = app.state.context
+    app.state.context = replace(context, settings=replace(context.settings, address_rules=file))
+
+
 def test_rule_that_names_a_secret_is_for_admins(
     app: FastAPI, reader: MakeReader, store: Store, clock: FakeClock, origin: Origin, tmp_path: Path
 ) -> None:
     feed = b"<rss><channel><title>T</title></channel></rss>"
     url, public = origin.route("/feed", body=feed), origin.route("/public", body=feed)
-    (tmp_path / "rules.toml").write_text(
+    with_rules(
+        app,
+        tmp_path / "rules.toml",
         f"""
         [[rule]]
         name = "private"
@@ -365,11 +373,7 @@ def test_rule_that_names_a_secret_is_for_admins(
         bearer_token = "{{name}}${{X_TOKEN}}"
         [[rule.offers]]
         url = "{public}"
-        """
-    )
-    context = app.state.context
-    app.state.context = replace(
-        context, settings=replace(context.settings, address_rules=tmp_path / "rules.toml")
+        """,
     )
     ann = reader("ann")
     refused = ann.post("/api/subscriptions", json={"url": "private:a"})
@@ -386,7 +390,9 @@ def test_rule_that_names_a_secret_is_for_admins(
     assert origin.requests[-1].headers["authorization"] == "Bearer hush-hush"
 
 
-def test_letters_of_an_address_are_their_owners(reader: MakeReader, store: Store, clock: FakeClock) -> None:
+def test_letters_of_an_address_are_their_owners(
+    app: FastAPI, reader: MakeReader, store: Store, clock: FakeClock, tmp_path: Path
+) -> None:
     with store.writing() as connection:
         add_source(connection, name="Garden", type="mail.inbox", url="inbox://garden", now=clock())
     ann = reader("ann")
@@ -395,5 +401,9 @@ def test_letters_of_an_address_are_their_owners(reader: MakeReader, store: Store
         <outline headwaterType="mail.inbox" text="P" xmlUrl="inbox://postmaster"/></body></opml>"""
     assert ann.post("/api/feeds/import", content=opml).json()["rejected"] == 2
     assert ann.get("/api/subscriptions").json() == {"subscriptions": []}
+    offer = 'offers = [{ type = "mail.inbox", url = "inbox:{name}" }]'
+    rule = f'[[rule]]\nname = "inbox"\ntitle = "Inbox"\ntexts = ["inbox-{{name}}"]\n{offer}'
+    with_rules(app, tmp_path / "rules.toml", rule)
+    assert ann.post("/api/subscriptions", json={"url": "inbox-garden"}).status_code == 409
     with store.reading() as connection:
         assert len(list_sources(connection)) == 1
