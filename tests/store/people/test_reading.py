@@ -2,6 +2,9 @@
 
 import threading
 from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import event
 
 from headwater.errors import StoreError
 from headwater.store.collecting.sources import remove_source, restore_source
@@ -64,6 +67,26 @@ def test_marks_and_deletions_at_once_leave_right_count(store: Store, ann: int, a
     with store.reading() as connection:
         (counted,) = unread_counts(connection, ann)
         assert counted.count == len(list_places(connection, ann, EntryFilter(is_read=False), limit=100))
+
+
+def test_search_for_rare_word_reads_its_items_only(store: Store, ann: int, arrive: Arrive) -> None:
+    """SQLite would go through all items of every subscription, which of a large fleet takes seconds."""
+    arrive(*(f"common {number}" for number in range(300)), "rare")
+    statements: list[tuple[str, Any]] = []
+
+    def note(connection: object, cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        statements.append((statement, parameters))
+
+    with store.reading() as connection:
+        event.listen(store.engine, "before_cursor_execute", note)
+        found = list_places(connection, ann, EntryFilter(search="rare"), limit=10)
+        event.remove(store.engine, "before_cursor_execute", note)
+        if store.is_sqlite:
+            statement, parameters = next(each for each in statements if "subscriptions" in each[0])
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            steps = [row[3] for row in plan if row[3].startswith(("SEARCH items", "SEARCH subscriptions"))]
+            assert steps[0] == "SEARCH items USING INTEGER PRIMARY KEY (rowid=?)"
+    assert found == []  # what was stored is not indexed yet
 
 
 def test_retention_keeps_starred_items(store: Store, ann: int, arrive: Arrive, clock: object) -> None:

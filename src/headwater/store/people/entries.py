@@ -36,7 +36,7 @@ from headwater.store.core.tables import (
 )
 from headwater.store.people.reading import are_read
 from headwater.store.reading.items import select_items, stored_item
-from headwater.store.reading.search import matches
+from headwater.store.reading.search import finds_few, matches
 
 Sort = Literal["newest", "oldest"]
 FIRST_WINDOW = 20_000  # positions in which a page is looked for first
@@ -125,7 +125,8 @@ def list_places(
         or sort == "oldest"
         or (wanted.source_ids is not None and len(wanted.source_ids) == 1)
     ):
-        return _read(connection, user_id, wanted, page, _branches(user_id, wanted))
+        by_number = wanted.search is not None and finds_few(connection, wanted.search)
+        return _read(connection, user_id, wanted, page, _branches(user_id, wanted, by_number=by_number))
     return _by_windows(connection, user_id, wanted, page)
 
 
@@ -150,10 +151,13 @@ def _subscribed(user_id: int, wanted: EntryFilter) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _branches(user_id: int, wanted: EntryFilter) -> list[Select[Any]]:
-    """The items of the chosen subscriptions, read, unread or all."""
+def _branches(user_id: int, wanted: EntryFilter, *, by_number: bool = False) -> list[Select[Any]]:
+    """The items of the chosen subscriptions, read, unread or all.
+
+    `by_number`: something else names a few items. SQLite would go through all items of every subscription for them.
+    """
     own, except_ = subscriptions.c, read_exceptions.c
-    here = items.c.source_id == own.source_id
+    here = (items.c.source_id + 0 if by_number else items.c.source_id) == own.source_id
     its = and_(
         except_.user_id == own.user_id,
         except_.source_id == own.source_id,

@@ -153,6 +153,14 @@ def _matches(connection: Connection, terms: list[Term], *, item_by_item: bool) -
     return items.c.id == any_(func.array(found_ids))
 
 
+def finds_few(connection: Connection, query: str) -> bool:
+    """Whether so few items match that they are best read first, by number; PostgreSQL sees to it in `matches`."""
+    terms = read_query(query)
+    if not is_sqlite(connection) or all(term.excluded for term in terms):
+        return False
+    return not _has_many(connection, _fts5(sorted(terms, key=lambda term: term.excluded)))
+
+
 def is_common(connection: Connection, query: str) -> bool:
     """Whether a page of matches is likely among the newest few thousand items; SQLite sees to it in `matches`."""
     if is_sqlite(connection):
