@@ -250,9 +250,9 @@ def test_content_that_was_never_read_is_not_a_change() -> None:
     assert _differs(bytes(24), bytes([1]) * 24)
 
 
-@pytest.mark.parametrize("dates", [{"published_at": NOON + 3600}, {"updated_at": NOON + 3600}])
-def test_decision_tells_the_stated_time_of_an_item_that_is_ahead(dates: dict[str, float]) -> None:
-    decision = after([], [Item("1", **dates)])
+@pytest.mark.parametrize("item", [Item("1", published_at=NOON + 3600), Item("1", updated_at=NOON + 3600)])
+def test_decision_tells_the_stated_time_of_an_item_that_is_ahead(item: Item) -> None:
+    decision = after([], [item])
     assert decision.item_times == (NOON + 3600,)
     assert decision.changes[0].item_at == NOON
 

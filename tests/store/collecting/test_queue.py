@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, event, insert, select
 
-from headwater.model import Item, Plan, Source, Validators, Visit
+from headwater.model import Item, Plan, Source, SourceMetadata, Validators, Visit
 from headwater.store.collecting import queue
 from headwater.store.collecting.queue import (
     Settlement,
@@ -19,7 +19,9 @@ from headwater.store.collecting.queue import (
     count_due,
     next_due_at,
     release_leases,
+    reset_future_plans,
     settle_batch,
+    with_words,
 )
 from headwater.store.collecting.sources import (
     add_source,
@@ -32,7 +34,7 @@ from headwater.store.collecting.sources import (
 )
 from headwater.store.core.bulk import insert_returning
 from headwater.store.core.database import Store
-from headwater.store.core.tables import collection_records, source_leases
+from headwater.store.core.tables import collection_records, source_leases, sources
 from headwater.store.reading.items import ItemChange, list_items
 from tests.clock import NOON
 from tests.examples import examples
@@ -441,3 +443,110 @@ def test_a_moved_source_does_not_move_in_with_another(store: Store) -> None:
         (again,) = claim_sources(connection, [mover.id], now=NOON + 1, lease_until=NOON + 9)
         settle_batch(connection, [done(again, NOON, Plan(NOON + 1), url="https://new.example/feed")])
         assert get_source(connection, mover.id).url == "https://new.example/feed"
+
+
+def test_source_is_free_at_the_moment_its_lease_ends(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        claim(connection)
+        assert (count_due(connection, NOON + 99), next_due_at(connection, NOON + 99)) == (0, NOON + 100)
+        assert count_due(connection, NOON + 100) == 1
+        free = next_due_at(connection, NOON + 100)
+        assert free is not None and free < NOON + 100, "its place in line, not the end of its lease"
+
+
+def test_plans_made_by_a_clock_that_was_ahead_are_due_and_no_others(store: Store) -> None:
+    wrong = NOON + 30 * 3600
+    with store.writing() as connection:
+        for name in ("ahead", "due", "far"):
+            make(connection, name)
+        ahead, due, far = sorted(claim(connection), key=lambda source: source.id)
+        settle_batch(
+            connection,
+            [
+                done(ahead, wrong, Plan(wrong + 60)),
+                done(due, wrong, Plan(NOON + 60)),  # visited by that clock too, and due soon all the same
+                done(far, NOON, Plan(wrong + 60)),  # planned that far ahead by a right clock
+            ],
+        )
+        leased = make(connection, "leased")
+        claim_sources(connection, [leased.id], now=wrong, lease_until=wrong + 100)
+        before = get_source(connection, due.id).next_fetch_at
+        assert reset_future_plans(connection, NOON) == 2, "one plan, one lease"
+        assert get_source(connection, ahead.id).next_fetch_at == NOON
+        assert get_source(connection, due.id).next_fetch_at == before
+        assert get_source(connection, far.id).next_fetch_at == wrong + 60
+        assert names(claim(connection, NOON)) == ["leased", "ahead"]
+
+
+def test_visit_is_recorded_with_what_it_was_planned_by(store: Store) -> None:
+    plan = Plan(NOON + 3600, {"policy": "cadence"})
+
+    def visited(at: float, asked_at: float | None = None, **fields: Any) -> str:
+        with store.writing() as connection:
+            if asked_at is not None:
+                request_refresh(connection, [source_id], asked_at)
+            [source] = claim_sources(connection, [source_id], now=at, lease_until=at + 100)
+            settlement = replace(done(source, at, Plan(at + 3600, plan.reason)), **fields)
+            settle_batch(connection, [settlement])
+            record = select(collection_records.c.planned_by).order_by(collection_records.c.id.desc())
+            return str(connection.execute(record.limit(1)).scalar_one())
+
+    with store.writing() as connection:
+        source_id = make(connection, "one").id
+    assert visited(NOON) == "first"
+    assert visited(NOON + 3600) == "cadence"
+    assert visited(NOON + 3700) == "asked", "before its time"
+    assert visited(NOON + 9000, asked_at=NOON + 8000) == "asked"
+    assert visited(NOON + 9100, pushed=True) == "pushed"
+
+
+def test_first_visit_that_fails_leaves_the_next_one_to_be_the_first(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        failed = done(source, NOON, Plan(NOON + 60, {"policy": "interval"}))
+        after = replace(failed.after, last_fetched_at=None)
+        settle_batch(connection, [replace(failed, after=after)])
+        (source,) = claim(connection, NOON + 60)
+        settle_batch(connection, [done(source, NOON + 60, Plan(NOON + 120, {"policy": "interval"}))])
+        query = select(collection_records.c.planned_by).order_by(collection_records.c.id)
+        assert connection.execute(query).scalars().all() == ["first", "first"]
+
+
+def test_plan_of_a_source_that_was_edited_meanwhile_is_marked_as_outdated(store: Store) -> None:
+    with store.writing() as connection:
+        for name in ("edited", "left"):
+            make(connection, name)
+        edited, left = sorted(claim(connection), key=lambda source: source.id)
+        connection.execute(sources.update().where(sources.c.id == edited.id).values(planned_from=2))
+        settle_batch(
+            connection, [done(each, NOON, Plan(NOON + 60), planned_from=1) for each in (edited, left)]
+        )
+        query = select(sources.c.planned_from).order_by(sources.c.id)
+        assert connection.execute(query).scalars().all() == [None, 1]
+
+
+def test_settling_stores_what_the_feed_says_of_itself(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        said = SourceMetadata("Its title", site_url="https://one.example/home")
+        settle_batch(connection, [done(source, NOON, Plan(NOON + 60), metadata=said)])
+        assert get_source(connection, source.id).metadata == said
+
+
+def test_words_are_made_of_changed_items_alone() -> None:
+    source = Source(1, "one", "rss.feed", "https://one.example/")
+    items = {
+        kind: ItemChange(kind, Item(kind, title="River"), b"k", b"k", (), b"h", NOON)
+        for kind in ("new", "changed")
+    }
+    settlement = with_words(done(source, NOON, Plan(NOON + 60), list(items.values())))
+    assert {
+        change.kind: change.words is not None and "river" in change.words for change in settlement.changes
+    } == {
+        "new": False,
+        "changed": True,
+    }
+    assert settlement.before == source
