@@ -1,24 +1,42 @@
 """What the end of a step means, as a rule: no state of a run is a dead end, and no attempt is forgotten."""
 
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.errors import InputError
+from headwater.model import Result
+from headwater.pipeline import advance
 from headwater.pipeline.advance import (
     LONGEST_ASKED_SECONDS,
     LONGEST_RETRY_SECONDS,
+    MOST_CRASHES,
+    Workbench,
     cancelled,
     decide,
     handed_on,
     idempotency_key,
     interrupted,
+    perform,
     previous_outputs,
     retry_seconds,
 )
-from headwater.pipeline.steps.base import PassingStepError, StepError, StepResult
-from headwater.store.pipelines.runs import ClaimedRun, RunStep
+from headwater.pipeline.steps.base import (
+    PassingStepError,
+    Step,
+    StepConfig,
+    StepContext,
+    StepError,
+    StepResult,
+)
+from headwater.store.pipelines.runs import ClaimedRun, RunStep, StepEnd
 from headwater.views.items import EXAMPLE
 
 NOW = 1_000.0
@@ -114,3 +132,127 @@ def test_a_service_is_left_alone_for_as_long_as_it_asks(run: ClaimedRun, asked: 
     if end.due_at is not None and not end.keeps_lease and end.completed_at is None and end.index == run.index:
         assert end.due_at >= NOW + min(asked, LONGEST_ASKED_SECONDS)
         assert end.due_at <= NOW + max(LONGEST_ASKED_SECONDS, 1.25 * LONGEST_RETRY_SECONDS)
+
+
+Act = Callable[[StepContext], Awaitable[StepResult]]
+
+
+class Acting(Step):
+    """A step that does what the test says."""
+
+    step_type = "acting_test"
+    config_model = StepConfig
+    timeout_seconds = 5.0
+
+    def __init__(self, act: Act) -> None:
+        self._act = act
+
+    async def run(self, context: StepContext, config: StepConfig) -> StepResult:
+        return await self._act(context)
+
+
+Performing = Callable[..., Awaitable[StepEnd]]
+
+
+@pytest.fixture
+def performing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Performing:
+    """Performs the second of two steps, without a database."""
+
+    async def perform_step(act: Act, *, cancelled: bool = False, **fields: object) -> StepEnd:
+        monkeypatch.setattr(advance, "find_step", lambda step_type: Acting(act))
+        first = RunStep(
+            0, "enrich_content", True, {}, None, 0, status="completed", output={"n": 0}, attempts=1
+        )
+        second = RunStep(1, "acting_test", True, {}, None, 0, status="running", attempts=1, started_at=NOW)
+        steps = (first, replace(second, **fields))  # type: ignore[arg-type]
+        run = ClaimedRun(
+            7, 3, 1, 5, 0, 0, {"depth": 2}, replace(EXAMPLE, id=9), steps, 1, cancelled=cancelled
+        )
+        bench = Workbench(tmp_path, secrets={"TOKEN": "t0ken", "OPENAI_MODEL": "gpt"}, clock=lambda: NOW)
+        return await perform(run, bench)
+
+    return perform_step
+
+
+def giving(*results: Result, output: object = None) -> Act:
+    async def act(context: StepContext) -> StepResult:
+        return StepResult({"made": output}, results=results)
+
+    return act
+
+
+def failing(error: Exception) -> Act:
+    async def act(context: StepContext) -> StepResult:
+        raise error
+
+    return act
+
+
+async def test_step_is_given_the_item_what_was_made_before_and_a_directory_of_the_item(
+    performing: Performing, tmp_path: Path
+) -> None:
+    given_to: list[StepContext] = []
+
+    async def act(context: StepContext) -> StepResult:
+        given_to.append(context)
+        return StepResult({"made": 1}, results=(Result("score", data={"score": 7}),))
+
+    end = await performing(act)
+    [context] = given_to
+    assert (end.status, end.results[0].kind, end.changed[0].output) == ("completed", "score", {"made": 1})
+    assert context.content_item["id"] == 9
+    assert context.previous_steps == {"step_1_enrich": {"n": 0}}
+    assert (context.runtime_config, context.run_id, context.files) == ({"depth": 2}, 7, tmp_path / "item-9")
+    assert context.idempotency_key.endswith("-step-2")
+    assert context.models is None
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (giving(Result("riddle", body="x")), "no kind of result riddle"),  # type: ignore[arg-type]
+        (giving(Result("score", data={"reason": "near"})), "must have a number"),
+        (giving(Result("score", data={"score": "7"})), "must have a number"),
+        (giving(output="x" * 20_000_000), "larger than"),
+        (failing(StepError("not with {secret}", secret="the t0ken of gpt")), r"not with the \*\*\* of gpt"),
+        (failing(InputError("no {what}", what="way")), "no way"),
+        (failing(KeyError("a\n  b")), r"unexpected KeyError: 'a\\n b'|unexpected KeyError"),
+        (failing(asyncio.CancelledError()), "stopped itself"),  # type: ignore[arg-type]
+    ],
+)
+async def test_step_that_does_wrong_fails_with_a_message(
+    performing: Performing, act: Act, message: str
+) -> None:
+    end = await performing(act)
+    assert end.status == "failed"
+    assert end.error_message is not None
+    [step] = [step for step in end.changed if step.index == 1]
+    assert step.error_message is not None
+    assert re.search(message, step.error_message), step.error_message
+
+
+async def test_step_whose_worker_died_too_often_is_not_tried_again(performing: Performing) -> None:
+    tried: list[int] = []
+
+    async def act(context: StepContext) -> StepResult:
+        tried.append(1)
+        return StepResult({})
+
+    assert (await performing(act, crashes=MOST_CRASHES - 1)).status == "completed"
+    assert (await performing(act, crashes=MOST_CRASHES)).status == "failed"
+    assert len(tried) == 1
+
+
+async def test_cancelled_run_does_no_work(performing: Performing) -> None:
+    end = await performing(failing(AssertionError("it was tried")), cancelled=True)
+    assert (end.status, end.completed_at) == ("skipped", NOW)
+
+
+async def test_step_is_ended_at_its_timeout(performing: Performing) -> None:
+    async def act(context: StepContext) -> StepResult:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    end = await performing(act, timeout_seconds=0.01, retries=1)
+    assert end.changed[0].error_message == "it did not end within 0.01 s"
+    assert end.due_at is not None, "it may end in time another time"
