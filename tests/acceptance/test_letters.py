@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.message import EmailMessage
 from pathlib import Path
 from random import Random
 
@@ -22,6 +23,7 @@ from headwater.store.reading.selection import Selection
 from tests.command import Headwater
 from tests.dovecot import PASSWORD, dovecot, free_port
 from tests.letter_shapes import make_letter
+from tests.origin import Origin
 
 pytestmark = pytest.mark.slow
 
@@ -242,3 +244,72 @@ def test_real_mail_server_hands_letters_over(
     check_letters(database_url, 50)
     listed = json.loads(headwater.ok("source", "list", "--json"))
     assert {source["url"] for source in listed} == {"inbox://garden", "inbox://choosy"}
+
+
+def _with_attachment(number: int, size: int) -> bytes:
+    message = EmailMessage()
+    message["From"] = "Garden <news@garden.example>"
+    message["Subject"] = f"Letter {number}"
+    message["Message-ID"] = f"<letter-{number}@garden.example>"
+    message.set_content("The picture is attached.")
+    message.add_attachment(b"x" * size, maintype="image", subtype="tiff", filename="garden.tiff")
+    return message.as_bytes()
+
+
+def _deep(levels: int) -> bytes:
+    """A letter in a letter in a letter."""
+    parts = "".join(
+        f'Content-Type: multipart/mixed; boundary="b{level}"\r\n\r\n--b{level}\r\n' for level in range(levels)
+    )
+    head = "From: news@garden.example\r\nSubject: Deep\r\nMessage-ID: <deep@garden.example>\r\n"
+    return (head + parts + "Content-Type: text/plain\r\n\r\nEnd").encode()
+
+
+def test_mail_bomb_is_refused_while_letters_and_visits_go_on(tmp_path: Path, origin: Origin) -> None:
+    database_url = f"sqlite:///{tmp_path}/headwater.db"
+    headwater = Headwater(tmp_path, database_url)
+    feed = origin.route("/feed", body="<rss><channel><item><guid>1</guid></item></channel></rss>")
+    headwater.ok("source", "add", feed, "--interval", "0.02", "--policy", "interval")
+    headwater.ok("source", "add", "inbox:garden")
+    port = free_port()
+    headwater.environment |= {"HEADWATER_MIN_INTERVAL_SECONDS": "1", "COLLECTOR_TICK": "1"}
+    serving = Serving(headwater, port)
+    serving.start()
+    answers: list[int] = []
+
+    def bomb(number: int) -> None:
+        for size in (45_000_000, 60_000_000):
+            try:
+                with smtplib.LMTP("127.0.0.1", port, timeout=60) as client:
+                    letter = _with_attachment(900 + number, size)
+                    client.sendmail("bounces@garden.example", ["garden@news.example"], letter)
+                    answers.append(250)
+            except smtplib.SMTPResponseException as error:
+                answers.append(error.smtp_code)
+            except smtplib.SMTPRecipientsRefused as error:
+                answers.extend(code for code, _ in error.recipients.values())
+            except OSError:
+                answers.append(0)  # cut off
+
+    before = len(origin.requests)
+    bombers = [threading.Thread(target=bomb, args=(number,)) for number in range(6)]
+    for each in bombers:
+        each.start()
+    _hand_over(port, _deep(3_000))
+    _hand_over(port, b"X-Bomb: x\r\n" * 200_000 + make_letter(800))
+    for number in range(20):
+        assert _hand_over(port, make_letter(number)), "an honest letter is taken meanwhile"
+    assert _hand_over(port, _with_attachment(20, 20_000_000)), "20 MB attached is no bomb"
+    for each in bombers:
+        each.join(120)
+    # A server that refuses by size says so at MAIL FROM (552), or cuts off what goes on all the same.
+    assert len(answers) == 12
+    assert 250 not in answers, answers
+    end = time.monotonic() + 60
+    while len(origin.requests) < before + 2 and time.monotonic() < end:
+        time.sleep(0.2)
+    assert len(origin.requests) >= before + 2, "collecting goes on"
+    serving.stop()
+    ids = {item.external_id for item in stored(database_url) if item.source_name != "127.0.0.1"}
+    assert {f"<letter-{number}@garden.example>" for number in range(21)} <= ids
+    assert not any(f"<letter-{900 + number}@garden.example>" in ids for number in range(6))
