@@ -10,13 +10,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from headwater.config import Settings
-from headwater.model import Enclosure, Item
+from headwater.model import Enclosure, Item, Result
 from headwater.sources.catalogue import find_pack
 from headwater.store.core.database import Store
 from headwater.store.people.entries import get_entry
 from headwater.store.people.folders import list_folders
 from headwater.store.people.reading import unread_counts
 from headwater.store.people.subscriptions import list_subscriptions
+from headwater.store.reading.results import NewResult, write_results
 from headwater.web.app import create_app
 from headwater.web.pages.reading.arranging import feed_address
 from headwater.web.pages.reading.highlighting import excerpt_of, hits_of, mark_html, mark_text
@@ -366,3 +367,21 @@ QR_OF_AN_ADDRESS = (
     "369b82650d8441b353d5084350bcc72cbdd26ad82bfd950c25bf000b2e8bff627d6e0a4763175d19fbba7cdcddd7d02760ab"
     "db75fde59db"
 )
+
+
+def test_article_has_the_times_of_its_transcript_and_why_it_scores(visitor: Visitor, store: Store) -> None:
+    said = {"segments": [{"start": 75.0, "end": 80.0, "text": "Now the <b>river</b>."}]}
+    made = (
+        Result("transcript", body="Now the river.", language="en", data=said),
+        Result("score", data={"score": 9.0, "reason": "It is about <rivers>."}),
+    )
+    sound = Enclosure("https://a.example/1.mp3", "audio/mpeg")
+    with store.writing() as connection:
+        store_items(connection, Item("p", title="Episode 1", enclosures=(sound,)))
+        write_results(connection, [NewResult(1, 1, each, NOON) for each in made])
+    page = visitor.see("/read?item=1&language=zh")
+    assert '<button type="button" class="bare s" data-seek="1:15">1:15</button>' in page
+    assert "Now the &lt;b&gt;river&lt;/b&gt;." in page
+    assert "It is about &lt;rivers&gt;." in page
+    assert "评分 9<" in page
+    assert "<summary>文字稿 " in page

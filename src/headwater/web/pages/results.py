@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from headwater.model import StoredItem, StoredResult, read_tags
+from headwater.model import Result, StoredItem, StoredResult, read_tags
 from headwater.publish.bodies import html_of, title_of
 from headwater.publish.media import use_own_media
 
@@ -56,14 +56,16 @@ def _shown(made: StoredResult, item: StoredItem, own: dict[str, str]) -> ShownRe
         score=score if isinstance(score, int | float) else None,
         reason=str(data.get("reason") or ""),
         tags=read_tags(result.data) if result.kind == "tags" else [],
-        segments=_segments(data.get("segments")) if result.kind == "transcript" else [],
+        segments=segments_of(result),
         made_at=made.made_at,
         run_id=made.run_id,
         of_older_version=made.item_version < item.version,
     )
 
 
-def _segments(said: Any) -> list[Segment]:
+def segments_of(result: Result) -> list[Segment]:
+    """The parts of a transcript that has times."""
+    said = (result.data or {}).get("segments") if result.kind == "transcript" else None
     rows = said[:SHOWN_SEGMENTS] if isinstance(said, list) else []
     return [
         Segment(_time(row.get("start")), str(row.get("text") or "").strip())

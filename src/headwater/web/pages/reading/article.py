@@ -20,6 +20,7 @@ from headwater.threads import showing
 from headwater.web.pages.frame import Page
 from headwater.web.pages.items import SHOWN_PARTS, guess_language, said_by
 from headwater.web.pages.reading.highlighting import Hits, hits_of, mark_html, minutes_to_read
+from headwater.web.pages.results import Segment, segments_of
 from headwater.web.pictures import PictureAddresses
 
 FROM_FEED = "feed"
@@ -53,6 +54,7 @@ class Section:
     body: Markup
     made_at: float
     language: str | None
+    segments: list[Segment]  # of a transcript with times
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ def _compose(
         "said": said_by(item.extras or {}),
         "pipeline_tags": item.tags,
         "score": item.pipeline_score,
+        "score_reason": _score_reason(item),
     }
 
 
@@ -157,6 +160,11 @@ def _text_of(
     return title, mark_html(addresses.in_html(body), hits), cut
 
 
+def _score_reason(item: StoredItem) -> str:
+    stored = item.results.get("score")
+    return str((stored.result.data or {}).get("reason") or "") if stored else ""
+
+
 def _section(item: StoredItem, key: str, addresses: PictureAddresses) -> Section | None:
     stored = item.results.get(key)
     return None if stored is None else _shown(key, stored, addresses)
@@ -173,7 +181,7 @@ def _sections(item: StoredItem, addresses: PictureAddresses, versions: set[str])
 def _shown(key: str, stored: StoredResult, addresses: PictureAddresses) -> Section:
     result = stored.result
     body = Markup(addresses.in_html(html_of(result)))  # noqa: S704 - sanitised or escaped
-    return Section(key, result.kind, result.name, body, stored.made_at, result.language)
+    return Section(key, result.kind, result.name, body, stored.made_at, result.language, segments_of(result))
 
 
 def _sounds(item: StoredItem, addresses: PictureAddresses) -> list[Sound]:
