@@ -299,7 +299,7 @@ def test_mail_bomb_is_refused_while_letters_and_visits_go_on(tmp_path: Path, ori
     _hand_over(port, b"X-Bomb: x\r\n" * 200_000 + make_letter(800))
     for number in range(20):
         assert _hand_over(port, make_letter(number)), "an honest letter is taken meanwhile"
-    assert _hand_over(port, _with_attachment(20, 20_000_000)), "20 MB attached is no bomb"
+    assert _hand_over(port, _with_attachment(20, 20_000_000)), "20 MB attached is not a bomb"
     for each in bombers:
         each.join(120)
     # A server that refuses by size says so at MAIL FROM (552), or cuts off what goes on all the same.
