@@ -32,6 +32,9 @@ from headwater.records import dataclass
 
 # For `Field(json_schema_extra=SECRET)`: the value is in no output, message or log.
 SECRET: Final[dict[str, JsonValue]] = {"secret": True}
+NO_BROWSER: Final = (
+    "{url} is to be opened in a browser, and there is none here: install headwater[browser] and Chromium"
+)
 _LOOKS_SECRET = re.compile(
     r"pass|pwd|secret|token|cookie|credential|key(?!word)|auth(?!or(?!i))", re.IGNORECASE
 )
@@ -196,11 +199,7 @@ class FetchRequest:
     async def show_page(self, url: str) -> Response:
         """A page once its scripts have run; VisitError where that is not possible."""
         if self.show is None:
-            raise VisitError(
-                FailureKind.INTERNAL,
-                "{url} is to be opened in a browser, and there is none here: install headwater[browser] and Chromium",
-                url=public_url(url),
-            )
+            raise VisitError(FailureKind.INTERNAL, NO_BROWSER, url=public_url(url))
         return await self.show(url)
 
 

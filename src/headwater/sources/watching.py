@@ -5,14 +5,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from headwater.collectors.scraper import ACCEPT_PAGE
+from headwater.collect.rendering import make_show
+from headwater.collectors.base import NO_BROWSER
+from headwater.collectors.scraper import ACCEPT_PAGE, ScraperConfig
+from headwater.collectors.watching import watch_page
+from headwater.errors import FailureKind, VisitError
 from headwater.fetch.client import Fetcher
 from headwater.fetch.memory_budget import holding_responses
-from headwater.fetch.message import Request
+from headwater.fetch.message import Request, Response, public_url
 from headwater.formats.pages.copy import copy_page
 from headwater.formats.pages.document import MAX_PAGE_BYTES
 from headwater.formats.pages.propose import Proposal, propose
 from headwater.formats.pages.scrape import ScrapedPage, Selectors, scrape
+from headwater.model import SourceMetadata
 from headwater.threads import read_aside
 
 KEPT_PAGES: Final = 6
@@ -32,7 +37,7 @@ class WatchedPage:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What selectors find on a page, and the other lists that the page has."""
+    """What a config finds on a page, and the lists that the page has. Without `selectors` the page is watched."""
 
     selectors: Selectors | None
     page: ScrapedPage
@@ -57,40 +62,60 @@ class PageShelf:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._pages: OrderedDict[str, WatchedPage] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, bool], WatchedPage] = OrderedDict()
 
-    async def get(self, url: str, open_fetcher: Callable[[], Fetcher]) -> WatchedPage:
+    async def get(
+        self, url: str, open_fetcher: Callable[[], Fetcher], *, browser: bool = False
+    ) -> WatchedPage:
         """The page at `url`, fetched if its site lets programs read it. VisitError when that fails."""
-        kept = self._pages.get(url)
+        kept = self._pages.get((url, browser))
         if kept is not None and self._clock() - kept.fetched_at < KEPT_SECONDS:
             return kept
         async with open_fetcher() as fetcher:
             await fetcher.robots.check(url)
             with holding_responses():
-                answer = await fetcher.get(Request(url, accept=ACCEPT_PAGE))
+                answer = await (_render(url, fetcher) if browser else fetcher.get(_request_to(url)))
                 page = WatchedPage(
                     answer.url, answer.body[:MAX_PAGE_BYTES], answer.content_type, self._clock()
                 )
-        self._pages[url] = page
-        self._pages.move_to_end(url)
+        self._pages[url, browser] = page
+        self._pages.move_to_end((url, browser))
         while len(self._pages) > KEPT_PAGES:
             self._pages.popitem(last=False)
         return page
 
 
-async def choose(page: WatchedPage, selectors: Selectors | None) -> Choice:
-    """What `selectors` find; without them, what the best proposal finds."""
-    return await read_aside(len(page.body), _choose, page, selectors)
+def _request_to(url: str) -> Request:
+    return Request(url, accept=ACCEPT_PAGE)
 
 
-def _choose(page: WatchedPage, selectors: Selectors | None) -> Choice:
+async def _render(url: str, fetcher: Fetcher) -> Response:
+    show = make_show(ScraperConfig(browser=True), fetcher)
+    if show is None:
+        raise VisitError(FailureKind.INTERNAL, NO_BROWSER, url=public_url(url))
+    return await show(url)
+
+
+async def choose(page: WatchedPage, config: ScraperConfig | None) -> Choice:
+    """What `config` finds; without one, what the best proposal finds, or the page itself where no list is found."""
+    return await read_aside(len(page.body), _choose, page, config)
+
+
+def _choose(page: WatchedPage, config: ScraperConfig | None) -> Choice:
     proposals = tuple(propose(page.body, url=page.url, content_type=page.content_type, limit=PROPOSALS))
-    if selectors is None:
-        if not proposals:
-            return Choice(None, ScrapedPage(()))
+    if config is None and proposals:
         return Choice(proposals[0].selectors, proposals[0].page, proposals)
+    selectors = None if config is None or config.watch else config.selectors()
+    if selectors is None:
+        return Choice(None, _watch(page, config or ScraperConfig(watch=True)), proposals)
     found = scrape(page.body, selectors, url=page.url, content_type=page.content_type)
     return Choice(selectors, found, proposals)
+
+
+def _watch(page: WatchedPage, config: ScraperConfig) -> ScrapedPage:
+    """What the first visit of a watched page would find."""
+    seen = watch_page(page.body, config.watched(), {}, url=page.url, content_type=page.content_type)
+    return ScrapedPage(()) if seen is None else ScrapedPage(seen.items, None, SourceMetadata(seen.title))
 
 
 async def copy_of(page: WatchedPage) -> str:

@@ -35,6 +35,16 @@ def test_watch_ignores_what_it_is_told_to() -> None:
     assert read_watched(one, None, [".luck"], url=URL) == read_watched(two, None, [".luck"], url=URL)
 
 
+@pytest.mark.parametrize("line", ["Now 12.50 EUR", "Now 1,299.50", "Changed to 9.99 today"])
+def test_price_is_not_taken_for_a_time(line: str) -> None:
+    assert significant(line) == line
+
+
+@pytest.mark.parametrize("line", ["Updated 14.30 Uhr", "Last updated: 14:30", "Refreshed 2.15 pm"])
+def test_time_of_a_stamp_is_left_out(line: str) -> None:
+    assert significant(line) == ""
+
+
 def test_watch_missing_part_is_none() -> None:
     assert read_watched(b"<p>Text</p>", ".price", url=URL) is None
 

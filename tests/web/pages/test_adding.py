@@ -72,6 +72,36 @@ def test_watched_page_is_proposed_shown_and_added(local: Visitor, store: Store, 
     assert (source.type, source.name, source.config["item"]) == ("web.scraper", "Ferry", "div.notice")
 
 
+def test_page_is_watched_for_a_phrase_a_price_or_any_change(
+    local: Visitor, store: Store, origin: Origin
+) -> None:
+    text = "<title>Lamp</title><main><h1>Lamp</h1><p id=price>Now 1,299.50 EUR</p><p>Sold out</p></main>"
+    url = origin.route("/lamp", body=text, content_type="text/html")
+    whole = local.see(f"/sources/watch?url={url}")
+    assert re.search(r'name="watch" value="1" checked', whole), "no list is on the page: it is watched itself"
+    assert "Now 1,299.50 EUR Sold out" in " ".join(whole.split())
+    fields = {"url": url, "watch": "1", "watched": "#price", "number": "1"}
+    costly = local.send("/sources/watch/items", page="/sources/add", below="1000", **fields)
+    assert "not on the page yet" in costly.text
+    cheap = local.send("/sources/watch/items", page="/sources/add", below="1300", **fields)
+    assert "1299.5" in cheap.text
+    wrong = local.send("/sources/watch", page="/sources/add", url=url, watch="1", below="9", what="add")
+    assert (wrong.status_code, "number" in wrong.text) == (400, True)
+    price = local.send("/sources/watch", page="/sources/add", what="add", below="1300", **fields)
+    assert "added source" in price.text
+    other = origin.route("/other", body=text, content_type="text/html")
+    added = local.send(
+        "/sources/watch", page="/sources/add", url=other, watch="1", says="in stock\n\n sold out ", what="add"
+    )
+    assert added.url.path == "/sources/2", added.text
+    with store.reading() as connection:
+        configs = [source.config for source in list_sources(connection)]
+    assert configs == [
+        {"watch": True, "item": "#price", "number": True, "below": 1300.0},
+        {"watch": True, "says": ["in stock", "sold out"]},
+    ]
+
+
 def test_watching_needs_a_request_of_our_own_page(local: Visitor, origin: Origin) -> None:
     page = origin.route("/notices", body=PAGE, content_type="text/html")
     elsewhere = {"Sec-Fetch-Site": "cross-site"}
@@ -120,20 +150,3 @@ def test_preview_sends_no_secret_and_shows_what_is_wrong(local: Visitor, origin:
     assert "bad" in preview(type="no.type")
     assert "bad" in preview(type="file.table", config="{")
     assert local.client.get("/sources/preview", params={"url": url, "type": "file.table"}).status_code == 403
-
-
-def test_part_that_is_watched_is_added_as_one_item_that_changes(
-    local: Visitor, store: Store, origin: Origin
-) -> None:
-    origin.route("/robots.txt", status=404)
-    page = origin.route(
-        "/shop", body=b"<title>Shop</title><p class=price>1,299 EUR</p>", content_type="text/html"
-    )
-    fields = {"url": page, "item": ".price", "watch": "1", "number": "1", "what": "add"}
-    assert "added source" in local.send("/sources/watch", page="/sources/add", **fields).text
-    says = {"url": page, "item": "p", "watch": "1", "says": "on sale\r\n\r\nsold out\r\n", "what": "show"}
-    shown = local.send("/sources/watch", page="/sources/add", **says).text
-    assert "Shop" in shown
-    with store.reading() as connection:
-        (added,) = list_sources(connection)
-    assert added.config == {"item": ".price", "watch": True, "number": True}

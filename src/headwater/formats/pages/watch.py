@@ -41,7 +41,8 @@ _AGO = re.compile(
 )
 _DATE_OR_TIME: Final = (
     r"(?:\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}日?|\d{1,2}[-/. ](?:\d{1,2}|[A-Za-z]{3,9})[-/. ,]{1,2}\d{2,4}"
-    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}|\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?m\.?)?)"
+    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}|(?<![\d.,])\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\.?)?"
+    r"|(?<![\d.,])\d{1,2}\.\d{2}(?= ?(?:h|Uhr|[ap]\.?m)\b))"  # not 12.50 alone, which is a price
 )
 _STAMPED: Final = (
     r"(?:updated?|modified|refreshed|generated|rendered|retrieved|checked|changed|as of|current time|local time"

@@ -19,6 +19,7 @@ from headwater.formats.pages.rules import FEED
 from headwater.model import Item, Source
 from headwater.sources.adding import NewSource, add_what_is_there, first_visit, read_new_source
 from headwater.sources.addresses import read_url
+from headwater.sources.catalogue import read_catalogue
 from headwater.sources.discovery import FoundFeed, discover, mark_subscribed, preview
 from headwater.sources.lists import import_opml
 from headwater.store.pipelines.templates import list_templates
@@ -186,6 +187,7 @@ async def _show(
         url=url,
         type=type,
         types=[each.name for each in source_types()],
+        packs=read_catalogue(),
         found=found or [],
         ticked=_first_new(found or []),
         problem=problem,

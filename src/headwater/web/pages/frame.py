@@ -21,6 +21,7 @@ from headwater import __version__
 from headwater.collectors.types import type_title
 from headwater.errors import InputError, Text
 from headwater.language import Language, preferred_language, retell, translate
+from headwater.markup import visible_text
 from headwater.model import User
 from headwater.states import SourceState, find_state, next_visit_at, tell_state
 from headwater.store.people.users import only_user
@@ -396,6 +397,7 @@ def make_environment() -> Environment:
     )
     pages.filters["http_only"] = http_only
     pages.filters["host"] = host_of
+    pages.filters["visible_text"] = visible_text
     return pages
 
 

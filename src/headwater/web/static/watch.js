@@ -9,6 +9,7 @@ const pane = document.querySelector(".copied .window");
 const would = document.getElementById("would");
 const told = document.getElementById("picking");
 const PARTS = ["item", "title", "summary", "date", "link", "image"];
+const isWatched = () => form.elements.watch.value === "1";
 const LONGEST_WAY = 6;
 let picking = null;
 let aimed = null;
@@ -54,10 +55,26 @@ const selectPart = (element, item) => {
   return way;
 };
 
+// The way from the page to one element, as short as it still finds it first.
+const selectWatched = (element) => {
+  let way = "";
+  for (let each = element; each && each !== page().body; each = each.parentElement) {
+    const name = each.id && /^[A-Za-z_][\w-]*$/.test(each.id) ? `#${CSS.escape(each.id)}` : nameOf(each);
+    way = way ? `${name} > ${way}` : name;
+    if (page().querySelector(way) === element) return way;
+  }
+  return way;
+};
+
 const mark = () => {
   const document = page();
   if (!document?.body) return;
   for (const each of find(document, "[data-picked]")) each.removeAttribute("data-picked");
+  if (isWatched()) {
+    const watched = find(document, cssOf(input("watched").value))[0];
+    if (watched) watched.dataset.picked = "item";
+    return;
+  }
   const items = find(document, cssOf(input("item").value));
   for (const item of items) item.dataset.picked = "item";
   for (const part of PARTS.slice(1)) {
@@ -103,7 +120,7 @@ const begin = (part) => {
   told.textContent = form.dataset.wait;
   over.parentElement.parentElement.classList.add("picking");
   form.querySelector(`[data-pick=${part}]`).ariaPressed = "true";
-  aim(find(page(), cssOf(input("item").value))[0] ?? page().body.firstElementChild);
+  aim(find(page(), cssOf(input(part === "watched" ? "watched" : "item").value))[0] ?? page().body.firstElementChild);
   pane.focus();
 };
 
@@ -111,6 +128,7 @@ const pick = (element) => {
   const items = cssOf(input("item").value);
   let chosen = "";
   if (picking === "item") chosen = selectItem(element);
+  else if (picking === "watched") chosen = selectWatched(element);
   else if (picking === "next") chosen = nameOf(element.closest("a") ?? element);
   else {
     const part = picking === "link" ? (element.closest("a") ?? element) : element;
@@ -133,7 +151,7 @@ const below = (event) => {
 
 over.addEventListener("mousemove", (event) => picking && aim(below(event)));
 over.addEventListener("click", (event) => {
-  if (!picking) begin(input("item").value ? "title" : "item");
+  if (!picking) begin(isWatched() ? "watched" : input("item").value ? "title" : "item");
   const found = below(event);
   if (found) pick(found);
 });
@@ -155,7 +173,10 @@ pane.addEventListener("keydown", (event) => {
 for (const button of form.querySelectorAll("[data-pick]")) {
   button.addEventListener("click", () => (picking === button.dataset.pick ? stop() : begin(button.dataset.pick)));
 }
-for (const part of [...PARTS, "next", "watch"]) input(part).addEventListener("change", () => void show());
+form.querySelector("[data-shown]").addEventListener("change", (event) => {
+  if (event.target.name === "browser") form.requestSubmit(form.querySelector("[value=show]"));
+  else void show();
+});
 
 const fit = () => {
   frame.style.height = `${Math.max(pane.clientHeight, page().documentElement.scrollHeight)}px`;
