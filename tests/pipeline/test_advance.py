@@ -1,6 +1,7 @@
 """What the end of a step means, as a rule: no state of a run is a dead end, and no attempt is forgotten."""
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -256,3 +257,40 @@ async def test_step_is_ended_at_its_timeout(performing: Performing) -> None:
     end = await performing(act, timeout_seconds=0.01, retries=1)
     assert end.changed[0].error_message == "it did not end within 0.01 s"
     assert end.due_at is not None, "it may end in time another time"
+
+
+async def test_step_is_stopped_when_its_worker_is(performing: Performing) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def act(context: StepContext) -> StepResult:
+        began.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+        raise AssertionError
+
+    working = asyncio.ensure_future(performing(act))
+    await began.wait()
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert ended.is_set()
+
+
+async def test_step_that_does_not_stop_at_its_timeout_is_left_behind(
+    performing: Performing, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(advance, "STUBBORN_SECONDS", 0.01)
+    release = asyncio.Event()
+
+    async def act(context: StepContext) -> StepResult:
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+        return StepResult({})
+
+    end = await performing(act, timeout_seconds=0.01)
+    assert end.changed[0].error_message == "it did not end within 0.01 s"
+    assert "does not heed being stopped" in caplog.text
+    release.set()
