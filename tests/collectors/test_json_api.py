@@ -264,3 +264,10 @@ async def test_an_expression_that_would_take_for_ever_is_an_error(origin: Origin
         error = await runs.failure()
         assert told(error) == (FailureKind.CHANGED_STRUCTURE, None)
         assert "steps" in str(error)
+
+
+async def test_address_that_cannot_be_completed_is_no_failure(origin: Origin) -> None:
+    library = Library(origin)
+    library.add(1, link="https://[unfinished")
+    async with visits(origin, library) as runs:
+        assert len((await runs.visit()).items) == 1

@@ -181,3 +181,16 @@ def test_token_or_bridge_makes_it_collectable() -> None:
     config = collector.config_model
     assert collector.why_skipped(config()) is not None
     assert collector.why_skipped(config(bearer_token="x")) is None
+
+
+async def test_post_with_other_values_than_documented_is_read_all_the_same(origin: Origin) -> None:
+    x = X(origin)
+    x.posts = [100]
+    odd = {
+        "referenced_tweets": True,
+        "attachments": {"media_keys": 7},
+        "note_tweet": {"text": "x", "entities": {"urls": 1}},
+    }
+    x.more[100] = {**odd, "entities": {"hashtags": 1.5}}
+    async with visits(origin) as runs:
+        assert [item.title for item in (await runs.visit()).items] == ["x"]

@@ -137,3 +137,7 @@ def test_actor_and_pages_are_read() -> None:
 )
 def test_other_json_is_not_activitypub(document: Any) -> None:
     assert not is_activity_streams(document)
+
+
+def test_author_whose_address_is_none_is_left_out() -> None:
+    assert read(create(attributedTo="https://[unfinished")).author is None

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from random import Random
 
 import pytest
 
@@ -141,3 +142,19 @@ def test_long_lists_and_wide_rows_are_cut() -> None:
 def test_columns_are_guessed_by_their_names(names: list[str], parts: list[str]) -> None:
     assert guess_parts(names) == dict(zip(parts, names, strict=bool(parts) or False)) if parts else True
     assert list(guess_parts(names)) == parts
+
+
+def test_damaged_workbook_is_read_or_refused_and_nothing_else() -> None:
+    whole = workbook(ROWS, strings=STRINGS, styles=STYLES)
+    rng = Random(7)
+    refused = 0
+    for _ in range(400):
+        data = bytearray(whole)
+        for _ in range(rng.choice((1, 3, 10))):
+            place = rng.randrange(4, len(data))
+            data[place : place + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
+        try:
+            read_table(bytes(data))
+        except ParseError:
+            refused += 1
+    assert refused > 50

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urljoin
 
 from pydantic import Field
 
@@ -11,7 +10,7 @@ from headwater.collectors.base import Collector, FetchRequest, FetchResult, Sour
 from headwater.fetch.message import NO_VALIDATORS
 from headwater.formats.calendars import Event, read_calendar
 from headwater.formats.html import escape_text, text_as_html
-from headwater.formats.links import is_followable
+from headwater.formats.links import is_followable, join
 from headwater.model import Item, Json, SourceMetadata
 from headwater.threads import read_aside
 
@@ -83,7 +82,7 @@ def _item(event: Event, base: str) -> Item:
     body = event.html or (text_as_html(event.description) if event.description else "")
     return Item(
         external_id=event.uid,
-        url=urljoin(base, event.url) if event.url else None,
+        url=join(base, event.url),
         title=event.title or tell_when(event),
         author=event.organizer,
         summary="<br>".join(lines),

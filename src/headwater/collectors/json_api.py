@@ -29,6 +29,7 @@ from headwater.fetch.message import NO_VALIDATORS, Response
 from headwater.formats.dates import LAST_YEAR, parse_date
 from headwater.formats.expressions import Budget, compile_expression, evaluate, is_cheap
 from headwater.formats.feeds.feed import Entry, Person, to_item
+from headwater.formats.links import join
 from headwater.model import Item
 from headwater.threads import read_aside
 
@@ -233,14 +234,14 @@ def _read_items(
 def _entry(values: dict[str, Any], text: dict[str, str | None], url: str) -> Entry:
     return Entry(
         id=text.get("id"),
-        link=urljoin(url, text["url"]) if text.get("url") else None,
+        link=join(url, text.get("url")),
         title=" ".join((text.get("title") or "").split()),
         authors=tuple(Person(name) for name in texts_of(values.get("author"))),
         published=read_moment(values.get("date")),
         updated=read_moment(values.get("updated")),
         summary=text.get("summary"),
         content=text.get("content"),
-        image=urljoin(url, text["image"]) if text.get("image") else None,
+        image=join(url, text.get("image")),
         categories=tuple(texts_of(values.get("categories"))),
     )
 

@@ -7,7 +7,6 @@ the text of the item.
 import hashlib
 from datetime import UTC, datetime
 from typing import Any, Final
-from urllib.parse import urljoin
 
 from pydantic import Field
 
@@ -17,6 +16,7 @@ from headwater.fetch.message import Response, public_url
 from headwater.formats.dates import parse_date
 from headwater.formats.feeds.feed import Entry, Person, to_item
 from headwater.formats.html import escape_text, text_as_html
+from headwater.formats.links import join
 from headwater.formats.tables import Part, Row, guess_parts, read_table
 from headwater.model import Item
 from headwater.threads import read_aside
@@ -102,14 +102,14 @@ def _entry(row: Row, parts: dict[Part, str], url: str) -> Entry:
     body = _body(said.get("content"))
     return Entry(
         id=said.get("id") or (None if link else _digest(row)),
-        link=urljoin(url, link) if link else None,
+        link=join(url, link),
         title=" ".join(title.split())[:LONGEST_TITLE],
         authors=(Person(said["author"]),) if said.get("author") else (),
         published=parse_date(said.get("date")),
         updated=parse_date(said.get("updated")),
         summary=_body(said.get("summary")),
         content=f"{body or ''}<dl>{facts}</dl>" if facts else body,
-        image=urljoin(url, said["image"]) if said.get("image") else None,
+        image=join(url, said.get("image")),
         categories=_words(said.get("categories", "")),
     )
 

@@ -268,12 +268,12 @@ def _read_posts(posts: list[Any], includes: Any) -> list[Item]:
     ]
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _by(key: str, listed: Any) -> dict[str, Mapping[str, Any]]:
-    return {
-        str(each[key]): each
-        for each in (listed if isinstance(listed, list) else ())
-        if isinstance(each, Mapping) and key in each
-    }
+    return {str(each[key]): each for each in _list(listed) if isinstance(each, Mapping) and key in each}
 
 
 def _item(
@@ -288,7 +288,7 @@ def _item(
     text = _text_of_post(post)
     parts = [text_as_html(text)]
     files = _files(post, media)
-    for each in post.get("referenced_tweets") or ():
+    for each in _list(post.get("referenced_tweets")):
         other = others.get(str(each.get("id"))) if isinstance(each, Mapping) else None
         if other is None or each.get("type") == "replied_to":
             continue
@@ -312,7 +312,7 @@ def _item(
         language=text_of(post.get("lang")) if post.get("lang") != "und" else None,
         image_url=next((file.url for file in files), None),
         categories=tuple(
-            tag for each in tags or () if isinstance(each, Mapping) and (tag := text_of(each.get("tag")))
+            tag for each in _list(tags) if isinstance(each, Mapping) and (tag := text_of(each.get("tag")))
         ),
         enclosures=files,
     )
@@ -324,7 +324,7 @@ def _text_of_post(post: Mapping[str, Any]) -> str:
     said = note if isinstance(note, Mapping) and text_of(note.get("text")) else post
     text = text_of(said.get("text")) or ""
     entities = said.get("entities")
-    for each in (entities.get("urls") or ()) if isinstance(entities, Mapping) else ():
+    for each in _list(entities.get("urls")) if isinstance(entities, Mapping) else ():
         if isinstance(each, Mapping) and (short := text_of(each.get("url"))):
             text = text.replace(
                 short, text_of(each.get("unwound_url")) or text_of(each.get("expanded_url")) or short
@@ -338,7 +338,7 @@ def _files(post: Mapping[str, Any], media: Mapping[str, Mapping[str, Any]]) -> t
     attached = post.get("attachments")
     keys = attached.get("media_keys") if isinstance(attached, Mapping) else None
     found = []
-    for key in keys or ():
+    for key in _list(keys):
         each = media.get(str(key), {})
         if url := text_of(each.get("url")) or text_of(each.get("preview_image_url")):
             found.append(Enclosure(url, "image/jpeg", title=text_of(each.get("alt_text"))))

@@ -97,11 +97,11 @@ def _boost(activity: Object, of: Any) -> Item | None:
     if url is None:
         return None
     at = parse_date(_text(activity.get("published")))
-    parts = urlsplit(url)
+    host, path = _place(url)
     return Item(
         external_id=_text(activity.get("id")) or url,
         url=url,
-        title=f"↻ {parts.hostname}{parts.path}"[:200],
+        title=f"↻ {host}{path}"[:200],
         published_at=at.timestamp() if at else None,
     )
 
@@ -188,9 +188,18 @@ def _author(of: Object) -> str | None:
     first = by[0] if isinstance(by, list) and by else by
     if isinstance(first, Mapping):
         return _text(first.get("name")) or _text(first.get("id"))
-    parts = urlsplit(_text(first) or "")
-    name = parts.path.rstrip("/").rpartition("/")[2].lstrip("@")
-    return f"@{name}@{parts.hostname}" if name and parts.hostname else None
+    host, path = _place(_text(first) or "")
+    name = path.rstrip("/").rpartition("/")[2].lstrip("@")
+    return f"@{name}@{host}" if name and host else None
+
+
+def _place(url: str) -> tuple[str, str]:
+    """Host and path of an address; nothing for what is none."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "", parts.path
+    except ValueError:
+        return "", ""
 
 
 def _language(of: Object) -> str | None:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
-from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from lxml import etree
 from selectolax.lexbor import LexborNode
@@ -16,6 +16,7 @@ from selectolax.lexbor import LexborNode
 from headwater.errors import FailureKind, ParseError
 from headwater.formats.dates import parse_date
 from headwater.formats.limits import refuse_too_many_tags
+from headwater.formats.links import join
 from headwater.formats.pages.document import read_html
 from headwater.formats.xml.names import split_tag
 
@@ -90,7 +91,7 @@ def _read_directory(data: bytes, url: str, content_type: str | None) -> Listing:
 
 def _file(link: LexborNode, folder: str, base: str) -> File | None:
     """The file that a link leads to; None when it leads anywhere but one step down."""
-    target = urljoin(base, link.attributes.get("href") or "").partition("#")[0]
+    target = (join(base, link.attributes.get("href")) or "").partition("#")[0]
     path, question, _ = target.partition("?")
     if question or not path.startswith(folder):
         return None

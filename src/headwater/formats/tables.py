@@ -6,7 +6,9 @@ Every row becomes a dictionary by the names of the first row. Cells are text; a 
 import csv
 import io
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
@@ -24,6 +26,16 @@ MOST_ROWS: Final = 100_000
 MOST_COLUMNS: Final = 200
 LONGEST_CELL: Final = 100_000
 MOST_SHEET_BYTES: Final = 64_000_000  # uncompressed
+# What the library raises for archives that are not as they say.
+_DAMAGES: Final = (
+    KeyError,
+    ValueError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OverflowError,
+    struct.error,
+)
 _ZIP: Final = b"PK\x03\x04"
 _OLD_EXCEL: Final = b"\xd0\xcf\x11\xe0"
 _DELIMITERS: Final = ",;\t|"
@@ -99,14 +111,7 @@ def _read_workbook(data: bytes, wanted: str | None) -> Iterator[list[str]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as book:
             yield from _read_sheet(book, wanted)
-    except (
-        zipfile.BadZipFile,
-        KeyError,
-        etree.LxmlError,
-        NotImplementedError,
-        RuntimeError,
-        EOFError,
-    ) as error:
+    except (zipfile.BadZipFile, zlib.error, etree.LxmlError, *_DAMAGES) as error:
         raise ParseError(
             "The workbook cannot be read: {problem}.",
             kind=FailureKind.MALFORMED,
