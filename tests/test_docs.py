@@ -316,3 +316,18 @@ def test_the_picture_of_rooms_is_the_import_contract() -> None:
     first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     shown = {room for cell in first_cells for room in re.findall(r"`(\w+)`", cell)}
     assert shown == rooms
+
+
+def test_scaling_counts_with_the_figures_of_performance() -> None:
+    """Visits a second and a core's milliseconds are reckoned from one table of CPU seconds per 1,000 visits."""
+    performance, scaling = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("performance.md", "scaling.md")
+    )
+    row = r"^\| Headwater, {} \| ([\d.]+)[^|]*\| ([\d.]+)[^|]*\| ([\d.]+)"
+    measured = [re.search(row.format(kind), performance, re.MULTILINE) for kind in ("SQLite", "PostgreSQL")]
+    [held] = re.findall(r"^\| visits a second that a core's CPU allows.*$", scaling, re.MULTILINE)
+    told = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]{2,}", held)]
+    reckoned = [1000 / float(found[phase]) for found in measured if found for phase in (2, 3, 1)]
+    assert told == pytest.approx(reckoned, rel=0.1)
+    [costs] = re.findall(r"visits a second · ([\d.]+) ms \(([\d.]+) ms where nothing is new\)", scaling)
+    assert [float(cost) for cost in costs] == pytest.approx([1000 / reckoned[1], 1000 / reckoned[0]], rel=0.1)
