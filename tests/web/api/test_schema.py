@@ -102,6 +102,7 @@ STORED: dict[str, Any] = {
     **{f"{name}_id": [1, 2, 3] for name in ("source", "feed", "item", "template", "run", "key", "session")},
     **{f"{name}_id": [1, 2, 3] for name in ("delivery", "issue", "subscription", "folder", "bookmark")},
     **{f"{name}_id": [1, 2, 3] for name in ("entry", "user", "app_password", "password", "invitation")},
+    **{f"{name}_id": [1, 2, 3] for name in ("search", "rule")},
     "/api/digests/": ["daily-1", "daily-2", "daily-3"],
     "/api/targets/": ["team-1", "team-2", "team-3"],
     "/api/gallery/": ["full-text-feed", "archive"],
