@@ -30,6 +30,7 @@ from headwater.pipeline.advance import (
     retry_seconds,
 )
 from headwater.pipeline.steps.base import (
+    Outgoing,
     PassingStepError,
     Step,
     StepConfig,
@@ -37,6 +38,7 @@ from headwater.pipeline.steps.base import (
     StepError,
     StepResult,
 )
+from headwater.services.targets import Message
 from headwater.store.pipelines.runs import ClaimedRun, RunStep, StepEnd
 from headwater.views.items import EXAMPLE
 
@@ -294,3 +296,17 @@ async def test_step_that_does_not_stop_at_its_timeout_is_left_behind(
     assert end.changed[0].error_message == "it did not end within 0.01 s"
     assert "does not heed being stopped" in caplog.text
     release.set()
+
+
+async def test_messages_of_a_step_are_sent_under_its_key(performing: Performing) -> None:
+    async def act(context: StepContext) -> StepResult:
+        return StepResult({}, messages=(Outgoing("team", Message("A title", "A text", data={"n": 1})),))
+
+    [delivery] = (await performing(act)).messages
+    assert (delivery.target, delivery.title, delivery.text, delivery.data) == (
+        "team",
+        "A title",
+        "A text",
+        {"n": 1},
+    )
+    assert delivery.key.endswith("-step-2")

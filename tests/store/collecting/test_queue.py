@@ -12,6 +12,7 @@ from sqlalchemy import Connection, event, insert, select
 
 from headwater.model import Item, Plan, Source, SourceMetadata, Validators, Visit
 from headwater.store.collecting import queue
+from headwater.store.collecting.push import FoundHub, read_subscription
 from headwater.store.collecting.queue import (
     Settlement,
     claim_due,
@@ -550,3 +551,24 @@ def test_words_are_made_of_changed_items_alone() -> None:
         "changed": True,
     }
     assert settlement.before == source
+
+
+def test_settling_stores_the_subscription_that_a_visit_asks_for(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        (source,) = claim(connection)
+        hub = FoundHub("https://hub.example/", "https://one.example/feed", "token", "secret")
+        settle_batch(connection, [replace(done(source, NOON, Plan(NOON + 60)), push=hub)])
+        subscription = read_subscription(connection, source.id)
+        assert subscription is not None
+        assert (subscription.hub, subscription.topic) == (hub.hub, hub.topic)
+
+
+def test_record_says_since_when_items_could_be_found_unless_visits_failed(store: Store) -> None:
+    with store.writing() as connection:
+        make(connection, "one")
+        for at, failures in ((NOON, 0), (NOON + 60, 1), (NOON + 120, 0)):
+            (source,) = claim(connection, at)
+            settle_batch(connection, [done(source, at, Plan(at + 60), consecutive_failures=failures)])
+        query = select(collection_records.c.since_at).order_by(collection_records.c.id)
+        assert connection.execute(query).scalars().all() == [None, NOON, None]
