@@ -42,6 +42,12 @@ MATCHED = {
         for name in ("RFC822", "ISO", "ISO_SHORT_YEAR", "ISO_TRUNCATED", "ISO_ORDINAL")
     ),
     *(f"formats.dates._{name}" for name in ("ISO_WEEK", "ISO_DIGITS", "EPOCH", "EAST_ASIAN", "KOREAN_ISO")),
+    "collectors.telegram._COUNT",
+    "formats.broken_json._BEHIND",
+    "formats.calendars._LINE",
+    "formats.charset._NARROW_START",
+    "formats.feeds.unwrap._ESCAPED",
+    "formats.guessing._NAME",
     "formats.html._SCHEME",
     "formats.mail.clean._COUNTING_NAMES",
     "formats.mail.clean._TINY",
@@ -59,6 +65,7 @@ MATCHED = {
 SHORT = {
     "collectors.answer._PAGE": 1_024,
     "formats.charset._DECLARATION": 2_048,
+    "formats.tables._QUOTED": 255,
     **{f"formats.pages.scrape._{name}": 1_000 for name in ("ATTRIBUTE", "COMBINATORS", "STRINGS", "HAS")},
 }
 

@@ -43,6 +43,7 @@ _LOOK_AT_LINES: Final = 20
 _OURS: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _STRICT: Final = "{http://purl.oclc.org/ooxml/spreadsheetml/main}"
 _DATE_FORMATS: Final = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
+LONGEST_FORMAT: Final = 255  # characters, as Excel has it
 _QUOTED: Final = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _EPOCHS: Final = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}  # noqa: DTZ001 - Excel knows no zones
 
@@ -179,7 +180,7 @@ def _date_styles(styles: etree._Element) -> frozenset[int]:
     own = {
         each.get("numFmtId")
         for each in _all(styles, "numFmt")
-        if re.search(r"[ymdh]", _QUOTED.sub("", str(each.get("formatCode"))), re.IGNORECASE)
+        if re.search(r"[ymdh]", _QUOTED.sub("", str(each.get("formatCode"))[:LONGEST_FORMAT]), re.IGNORECASE)
     }
     uses = next(iter(_all(styles, "cellXfs")), ())
     return frozenset(
