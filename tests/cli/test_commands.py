@@ -178,28 +178,28 @@ def test_commands_that_end_log_warnings_only_unless_told(headwater: Headwater, o
         (("source", "add", "{origin}/html"), "--type website --config watch=true"),
         (("source", "add", "{origin}/missing"), "404"),
         (
-            ("source", "add", "{origin}/feed", "--type", "rrs"),
+            ("source", "add", "{origin}/news.xml", "--type", "rrs"),
             "there is no source type rrs; did you mean rss?",
         ),
-        (("source", "add", "{origin}/feed", "--type", "sitemp"), "did you mean sitemap?"),
+        (("source", "add", "{origin}/news.xml", "--type", "sitemp"), "did you mean sitemap?"),
         (
-            ("source", "add", "{origin}/feed", "--config", "colour=red"),
+            ("source", "add", "{origin}/news.xml", "--config", "colour=red"),
             "config of rss.feed: there is no key colour",
         ),
         (
-            ("source", "add", "{origin}/feed", "--config", "fetch_interval_minutes=often"),
+            ("source", "add", "{origin}/news.xml", "--config", "fetch_interval_minutes=often"),
             "config of rss.feed: fetch_interval_minutes = often is wrong",
         ),
         (
-            ("source", "add", "{origin}/feed", "--config", "fetch_interval_minutes=true"),
+            ("source", "add", "{origin}/news.xml", "--config", "fetch_interval_minutes=true"),
             "config of rss.feed: fetch_interval_minutes = True is wrong",
         ),
-        (("source", "add", "{origin}/feed", "--name", "\udcff"), "is not UTF-8"),
-        (("source", "add", "{origin}/feed\udcff"), "is not UTF-8"),
+        (("source", "add", "{origin}/news.xml", "--name", "\udcff"), "is not UTF-8"),
+        (("source", "add", "{origin}/news.xml\udcff"), "is not UTF-8"),
         (("--database", "", "collect"), "--database is empty"),
         (("--database", "sqlite:///:memory:", "collect"), "would keep nothing"),
         (("--database", "sqlite:///x.db?mode=ro", "collect"), "a SQLite URL takes no parameters"),
-        (("source", "add", "{origin}/feed", "--config", "x"), "--config x is not KEY=VALUE"),
+        (("source", "add", "{origin}/news.xml", "--config", "x"), "--config x is not KEY=VALUE"),
         (("source", "show", "7"), "there is no source 7"),
         (("collect", "--source", "7"), "there is no source 7"),
         (("collect", "--loop", "--all"), "--loop, --source and --all each say what to visit"),
@@ -213,9 +213,9 @@ def test_commands_that_end_log_warnings_only_unless_told(headwater: Headwater, o
         (("items", "--limit", "0"), "--limit: it takes 1 or more"),
         (("items", "--limit", "many"), "--limit: it takes a whole number"),
         (("serve", "--port", "99999"), "--port: it takes 65535 or less"),
-        (("source", "add", "{origin}/feed", "--interval", "often"), "--interval: it takes a number"),
+        (("source", "add", "{origin}/news.xml", "--interval", "often"), "--interval: it takes a number"),
         (
-            ("source", "add", "{origin}/feed", "--policy", "magic"),
+            ("source", "add", "{origin}/news.xml", "--policy", "magic"),
             "there is no policy magic: choose from adaptive",
         ),
         (("source", "edit", "7", "--name", "x"), "there is no source 7"),
@@ -232,7 +232,7 @@ def test_mistakes_are_one_clear_line_and_store_nothing(
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
-    origin.route("/feed", body=FEED)
+    origin.route("/news.xml", body=FEED)  # where a page without a feed is not looked through for one
     origin.route("/html", body="<!doctype html><html><title>no feed</title></html>", content_type="text/html")
     base = origin.url("").rstrip("/")
     said = headwater.refused(*(argument.format(origin=base) for argument in arguments))
