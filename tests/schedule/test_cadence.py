@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headwater.model import Observation
+from headwater.model import Observation, SourceStats
 from headwater.schedule.cadence import (
     FREQUENCY_CADENCE_MAP,
     RSS_CADENCE_INTERVALS,
@@ -15,6 +15,7 @@ from headwater.schedule.cadence import (
     calculate_next_check_time,
     calculate_publish_time_stats,
     classify_update_frequency,
+    is_sound,
     needs_analysis,
     unpack_stats,
 )
@@ -177,3 +178,20 @@ def test_five_a_day_on_most_days_is_realtime_though_it_rests_on_others() -> None
     assert found == ("realtime", "P0")
     four = [{"published_at": at} for number, at in enumerate(times) if number % 5]
     assert classify_update_frequency(four)[0] != "realtime"
+
+
+@pytest.mark.parametrize(
+    ("change", "sound"),
+    [
+        ({}, True),
+        ({"check_count": 3, "hit_count": 3}, True),
+        ({"check_count": 3, "hit_count": 4}, False),
+        ({"fail_count": -1}, False),
+        ({"cadence": "realtime", "frequency_type": "weekly"}, False),
+        ({"avg_publish_hour": 23.5, "std_publish_hour": 0.0}, True),
+        ({"avg_publish_hour": 24.0}, False),
+        ({"std_publish_hour": "9"}, False),
+    ],
+)
+def test_statistics_that_cannot_be_true_are_not_sound(change: dict[str, Any], sound: bool) -> None:
+    assert is_sound(replace(SourceStats(), **change)) is sound
