@@ -38,7 +38,9 @@ def fill(store: Store, **fields: str) -> None:
 
 def test_the_page_shows_what_is_there(browser: TestClient, store: Store) -> None:
     welcome = browser.get("/").text
-    assert "Welcome to Headwater" in welcome and 'name="url"' in welcome, "an empty one says how to begin"
+    assert "What would you like to follow?" in welcome and 'name="url"' in welcome, (
+        "an empty one says how to begin"
+    )
     fill(store, url="https://one.example/1")
     page = browser.get("/").text
     assert '<a href="/items/1">' in page
@@ -74,7 +76,8 @@ def test_the_next_visit_says_why(browser: TestClient, store: Store, clock: FakeC
         (source,) = claim(connection)
         plan = Plan(clock() + 7200, {"policy": "interval", "interval": 7200.0, "decided_by": "policy"})
         settle_batch(connection, [done(source, clock(), plan)])
-    assert "fixed interval of 2 h; next visit" in browser.get("/sources").text.replace("120 min", "2 h")
+    page = browser.get("/sources").text
+    assert "Fixed interval of 2 h; next visit" in page.replace("120 min", "2 h")
     assert "固定间隔" in browser.get("/sources", headers={"Accept-Language": "zh"}).text
 
 
