@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from headwater.errors import Text
 
@@ -538,3 +538,52 @@ SETTINGS: tuple[Setting, ...] = (
 
 read_minutes, _ = _number(0.01, 525_600)
 MINUTES_ALLOWED = Text("minutes, from {low:g} to {high:g}", low=0.01, high=525_600)
+
+# What belongs together, for people who look through them.
+GROUPS: Final[tuple[tuple[Text, tuple[str, ...]], ...]] = (
+    (
+        Text("How fresh, at what cost"),
+        (
+            *("policy", "budget_visits_per_day", "freshness_minutes", "freshness_percent"),
+            *("min_interval_seconds", "max_interval_seconds", "dormant_interval_seconds"),
+        ),
+    ),
+    (
+        Text("Collecting"),
+        (
+            *("collector_tick", "collector_concurrency", "slow_visits", "processes"),
+            *("visit_timeout_seconds", "max_body_megabytes", "max_items", "address_rules"),
+        ),
+    ),
+    (Text("When a source fails"), ("backoff", "pause_after_failures", "error_after_failures")),
+    (
+        Text("Courtesy and network"),
+        ("host_concurrency", "host_spacing_seconds", "contact_url", "allow_hosts", "proxy", "ca_file"),
+    ),
+    (
+        Text("Storage"),
+        (
+            *("database_url", "sqlite_durability", "data_dir"),
+            *("retention_days", "retention_items", "retention_visit_days", "unsubscribed_sources"),
+        ),
+    ),
+    (
+        Text("Pipelines and models"),
+        ("pipeline_concurrency", "step_limits", "model_requests_per_day", "model_tokens_per_day"),
+    ),
+    (
+        Text("Mail"),
+        (
+            *("smtp_host", "smtp_port", "smtp_security", "smtp_user", "smtp_password", "mail_sender"),
+            *("mail_listen", "mail_domain", "mail_max_megabytes"),
+        ),
+    ),
+    (
+        Text("People and sign-in"),
+        (
+            *("password", "registration", "auth_header", "trusted_proxies"),
+            *("oidc_issuer", "oidc_client_id", "oidc_client_secret"),
+        ),
+    ),
+    (Text("Pages and logs"), ("host", "port", "public_url", "language", "log_level", "log_format")),
+)

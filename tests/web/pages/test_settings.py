@@ -11,6 +11,7 @@ from headwater.config import Settings
 from headwater.demo.run import demo_settings
 from headwater.errors import Text
 from headwater.pipeline.plugins import ListedPlugin
+from headwater.settings import GROUPS, SETTINGS
 from headwater.store.collecting.sources import add_source
 from headwater.store.core.database import Store
 from headwater.store.core.settings import interval_settings
@@ -60,13 +61,28 @@ def test_settings_are_shown_in_words(store: Store, settings: Settings) -> None:
     rows = {
         name: more
         for name, *more in re.findall(
-            r'<th scope="row"><code>(\w+)</code></th><td>(.*?)</td><td><span class="badge">(.*?)</span>', page
+            r'<code class="sub">(\w+)</code></th><td><b>(.*?)</b></td><td><span class="\w+">(.*?)</span>',
+            page,
         )
     }
     assert rows["allow_hosts"] == ["10.0.0.0/8, 127.0.0.1", "demo"], "a list in words"
     assert rows["policy"] == ["adaptive", "demo"], "what the demo sets is not called a default"
-    assert rows["collector_tick"] == ["1", "demo"]
+    assert rows["collector_tick"] == ["1 s", "demo"]
     assert rows["retention_days"] == ["0", "default"]
+    assert rows["max_interval_seconds"][0] == "24 h", "with units"
+    assert rows["max_body_megabytes"][0] == "20 MB"
+    assert "<code>serve</code>" in page, "code as code"
+    assert len(rows) == len(SETTINGS)
+
+
+def test_each_setting_belongs_to_one_group() -> None:
+    grouped = [name for _, names in GROUPS for name in names]
+    assert sorted(grouped) == sorted(setting.name for setting in SETTINGS)
+
+
+def test_settings_are_found_by_their_words(visitor: Visitor) -> None:
+    page = visitor.see("/settings?search=mail+server")
+    assert "smtp_host" in page and "collector_tick" not in page and "How fresh" not in page
     assert re.search(r'<th scope="row">Feed</th><td>rss\.feed, rss</td>', page), "types by their titles"
 
 

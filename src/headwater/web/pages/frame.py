@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, urlencode
 from fastapi import Depends, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.datastructures import FormData
 
 from headwater import __version__
@@ -398,7 +399,16 @@ def make_environment() -> Environment:
     pages.filters["http_only"] = http_only
     pages.filters["host"] = host_of
     pages.filters["visible_text"] = visible_text
+    pages.filters["code_marks"] = code_marks
     return pages
+
+
+def code_marks(text: str) -> Markup:
+    """A text of ours, with what stands between backticks as code."""
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)
+    )
 
 
 def page_language(request: Request, visitor: Visitor | None = None) -> Language:

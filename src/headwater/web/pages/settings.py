@@ -7,18 +7,21 @@ from fastapi.responses import HTMLResponse, Response
 
 from headwater.collect.context import read_intervals
 from headwater.collectors.types import source_types
-from headwater.config import shown_value, tell_value
+from headwater.config import Settings, shown_value, tell_value
 from headwater.errors import ChangedError, InputError
 from headwater.pipeline.plugins import list_plugins
-from headwater.settings import SETTINGS
+from headwater.settings import GROUPS, SETTINGS, Setting
 from headwater.sources.intervals import LONGEST_INTERVAL_MINUTES, set_type_interval
 from headwater.store.core.settings import interval_settings
 from headwater.store.core.versions import version_of_interval
 from headwater.store.people.keys import SCOPES, add_key, list_keys, revoke_key
 from headwater.store.people.sessions import end_session, list_sessions
 from headwater.web.pages.frame import InAction, InPage, Page
+from headwater.wording import duration
 
 router = APIRouter()
+
+SHORT_SECONDS = 2.0  # shorter times are told with their fraction
 
 
 @router.get("/settings")
@@ -87,17 +90,12 @@ async def _show(
     return await page.show(
         "settings.html",
         status=status,
-        settings=[
-            (setting, shown_value(setting, getattr(settings, setting.name)), settings.origins[setting.name])
-            for setting in SETTINGS
-            if search.lower() in f"{setting.name} {page.t(setting.help)}".lower()
-        ],
+        groups=_group(page, search.lower()),
         search=search,
         types=source_types(),
         intervals=await read_intervals(store, settings),
         set_here=await store.read(interval_settings),
         version_of=version_of_interval,
-        tell_value=tell_value,
         keys=await store.read(list_keys) if page.visitor.allows("admin") else [],
         sessions=await store.read(list_sessions, page.context.clock())
         if page.visitor.allows("admin")
@@ -107,6 +105,38 @@ async def _show(
         new_key=new_key,
         problem=problem,
     )
+
+
+def _group(page: Page, search: str) -> list[tuple[str, list[tuple[Setting, str, str]]]]:
+    """The settings in which the words stand, by what belongs together: each with its value and where that is from."""
+    settings = page.context.settings
+    by_name = {setting.name: setting for setting in SETTINGS}
+    groups = []
+    for title, names in GROUPS:
+        rows = [
+            (setting, _tell(setting, settings, page), settings.origins[setting.name])
+            for setting in map(by_name.__getitem__, names)
+            if search in f"{setting.name} {page.t(setting.help)}".lower()
+        ]
+        if rows:
+            groups.append((title.render(page.language), rows))
+    return groups
+
+
+def _tell(setting: Setting, settings: Settings, page: Page) -> str:
+    """A value with its unit."""
+    value = shown_value(setting, getattr(settings, setting.name))
+    told = tell_value(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return told
+    name = setting.name
+    if name.endswith("_seconds") or name == "collector_tick":
+        return duration(value, page.language) if value >= SHORT_SECONDS else f"{told} s"
+    if name.endswith("_minutes"):
+        return duration(value * 60, page.language)
+    if name.endswith("_days"):
+        return duration(value * 86_400, page.language) if value else told
+    return f"{told} MB" if name.endswith("_megabytes") else told
 
 
 def _minutes(text: str) -> float:
