@@ -145,8 +145,12 @@ class Page:
 
     @property
     def places(self) -> tuple[tuple[str, str, str], ...]:
-        """What the navigation shows this visitor."""
-        return PLACES if self.visitor.is_admin else READER_PLACES
+        """What the navigation shows this visitor. Reading marks what was read, which not every key may."""
+        if not self.visitor.is_admin:
+            return READER_PLACES
+        return (
+            PLACES if self.visitor.allows("edit") else tuple(place for place in PLACES if place[0] != "/read")
+        )
 
     @property
     def is_own(self) -> bool:
