@@ -5,11 +5,13 @@ import os
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from headwater.pipeline import advance as advance_module
+from headwater.pipeline import runner as runner_module
 from headwater.pipeline import worker as worker_module
 from headwater.pipeline.advance import Workbench, advance
 from headwater.pipeline.worker import Worker
@@ -132,6 +134,25 @@ async def test_result_of_an_unknown_kind_fails_the_step(store: Store, worker: Wo
     async with working(worker):
         [run] = await until_ended(store, run_id)
     assert (run.status, run.steps[0].error_message) == ("failed", "there is no kind of result poem")
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_worker_without_runs_only_reads(
+    store: Store, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = []
+
+    def claim(*args: Any, **more: Any) -> list[Any]:
+        claims.append(None)
+        return []
+
+    monkeypatch.setattr(runner_module, "claim_runs", claim)
+    monkeypatch.setattr(runner_module, "LOOK_SECONDS", 0.01)
+    async with working(worker):
+        await asyncio.sleep(0.3)
+    assert len(claims) <= sum(bool(pool.step_types) for pool in worker.pools), (
+        "one each, to see where they stand"
+    )
 
 
 async def test_many_runs_at_once(store: Store, worker: Worker) -> None:

@@ -80,9 +80,20 @@ class _Line:
             stopping.cancel()
             freed.cancel()
         elif not claimed:
+            await self._wait_for_due()
+
+    async def _wait_for_due(self) -> None:
+        """Until a run is due. It looks by reading: a claim that finds nothing would hold up the writers each time."""
+        first = await self._next_due_at()
+        while not self._worker.stopping:
             now = self._worker.clock()
-            first = await retry_on_disconnect(
-                lambda: self._worker.store.read(next_run_due_at), give_up=lambda: self._worker.stopping
-            )
             wait = LOOK_SECONDS if first is None or first <= now else first - now
             await self._worker.wait_for_stop(min(max(wait, MIN_SLEEP_SECONDS), LOOK_SECONDS))
+            first = await self._next_due_at()
+            if first is not None and first <= self._worker.clock():
+                return
+
+    async def _next_due_at(self) -> float | None:
+        return await retry_on_disconnect(
+            lambda: self._worker.store.read(next_run_due_at), give_up=lambda: self._worker.stopping
+        )
