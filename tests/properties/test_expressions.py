@@ -66,6 +66,7 @@ SHORT = {
     "collectors.answer._PAGE": 1_024,
     "formats.charset._DECLARATION": 2_048,
     "formats.tables._QUOTED": 255,
+    **{f"formats.pages.patterns.{name}": 2_000 for name in ("_ESCAPED_OR_CLASS", "_INNER_GROUP", "_LAZY")},
     **{f"formats.pages.scrape._{name}": 1_000 for name in ("ATTRIBUTE", "COMBINATORS", "STRINGS", "HAS")},
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import InputError
+from headwater.formats.pages.patterns import may_take_long
 from headwater.formats.pages.rules import AddressRules, Match, choices_of, known_feeds, own_rules
 
 TABLE = Path(__file__).with_name("pasted.txt").read_text(encoding="utf-8")
@@ -110,6 +111,10 @@ def test_rule_that_stands_first_counts() -> None:
         (RULE.replace('title = "Our wiki"', ""), "title is missing"),
         (RULE.replace("where", "wher"), "wiki: there is no key wher"),
         (RULE.replace("[A-Z]+", "[A-Z"), "unterminated"),
+        *(
+            (RULE.replace("[A-Z]+", costly), "may take too long: repeat nothing that repeats")
+            for costly in ("(A+)+", "(A|AB)*C", "((A+)B)*", "(?:A{1,9}){2,}", "A*A*A*", "(A+?)*?")
+        ),
         (RULE.replace("space={space}", "space={spice}"), "no pattern has the blank {spice}"),
         (RULE.replace('["wiki.{place}.example"]', "7"), "int"),
     ],
@@ -147,3 +152,10 @@ def test_long_text_takes_little_time(text: str) -> None:
     began = time.perf_counter()
     own_rules().find(text)
     assert time.perf_counter() - began < 0.25
+
+
+@pytest.mark.parametrize(
+    "expression", ["[A-Z]+", "(?!new)[a-z+*]{1,40}", "a+-b+", "(a+|b)c", "(ab?){3}", r"\(\*+"]
+)
+def test_usual_expressions_of_rules_are_taken(expression: str) -> None:
+    assert not may_take_long(expression)

@@ -22,7 +22,31 @@ _ANY: Final = r"[^/\s]+?"
 _FEED_FILE: Final = re.compile(r"\.(?:rss|atom|rdf|xml|json)\Z", re.IGNORECASE)
 _FEED_PLACE: Final = re.compile(r"/(?:feed|feeds|rss|rss2|atom)(?:/|\Z)", re.IGNORECASE)
 
+_ESCAPED_OR_CLASS: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]", re.DOTALL)
+_LAZY: Final = re.compile(r"([*+?}])[+?]")
+_INNER_GROUP: Final = re.compile(r"\((?:\?(?:P<\w+>|<?[:=!>]))?([^()]*)\)([*+]|\{\d*,\d*\})?")
+_REPEAT: Final = re.compile(r"[*+]|\{\d*,\d*\}")
+MOST_REPEATS: Final = 2  # side by side: three take the cube of the text's length
+
 Values = dict[str, str]
+
+
+def may_take_long(expression: str) -> bool:
+    """Whether an expression repeats what repeats or has choices, or repeats often: that may take exponential time."""
+    if len(expression) > LONGEST:
+        return True
+    text = _LAZY.sub(r"\1", _ESCAPED_OR_CLASS.sub("x", expression))
+    while group := _INNER_GROUP.search(text):
+        inside = _count_repeats(group[1])
+        if group[2] and (inside or "|" in group[1]):
+            return True
+        text = f"{text[: group.start()]}{'x*' * inside or 'x'}{group[2] or ''}{text[group.end() :]}"
+    return _count_repeats(text) > MOST_REPEATS
+
+
+def _count_repeats(text: str) -> int:
+    """The repetitions side by side in the choice that has most."""
+    return max(len(_REPEAT.findall(choice)) for choice in text.split("|"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from headwater.formats.pages.patterns import (
     PathPattern,
     Piece,
     Values,
+    may_take_long,
     read_address,
 )
 from headwater.language import Language, process_language
@@ -88,6 +89,8 @@ class Rule:
         where: dict[str, str] = dict(table.get("where", {}))
         for allowed in where.values():
             re.compile(allowed)
+            if may_take_long(allowed):
+                raise ValueError(f"{self.name}: {allowed} may take too long: repeat nothing that repeats")
         self._texts = [Piece(each, where, re.IGNORECASE) for each in table.get("texts", ())]
         self._hosts = [HostPattern(each, where) for each in table.get("hosts", ())]
         self._paths = [PathPattern(each, where) for each in table.get("paths", ())]
