@@ -54,8 +54,15 @@ python -m headwater worker &
 until [ "$(headwater runs list --status completed --json | jq length)" = 18 ]; do sleep 0.2; done
 kill $!; wait
 """
+# The function that use-the-api.md defines, on a server that runs.
+_API = re.search(
+    r"^api\(\) .*\n", (ROOT / "docs/how-to/use-the-api.md").read_text(encoding="utf-8"), re.MULTILINE
+)
+assert _API is not None
+CALLING = f"{SERVING}export KEY=$(headwater key add docs --scope admin --json | jq -r .key)\n{_API[0]}"
 # What a page takes for granted.
 PREPARE = {
+    "docs/how-to/let-rules-read.md": CALLING,
     "docs/how-to/run-pipelines.md": RUNS,
     "docs/how-to/use-the-api.md": RUNS
     + SERVING

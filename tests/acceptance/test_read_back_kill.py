@@ -34,7 +34,7 @@ def test_archive_of_5000_items_is_read_back_over_kills(
         deadline = time.monotonic() + 30
         while len(origin.requests) == seen and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
-        time.sleep(rng.uniform(0, 0.15))
+        time.sleep(rng.uniform(0, 0.05))
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL, "kills must hit it at work"

@@ -85,9 +85,9 @@ def test_discover(headwater: Headwater, origin: Origin) -> None:
     assert (guessed["url"], guessed["how"], guessed["title"]) == (origin.url("/rss.xml"), "guess", "One")
     (itself,) = headwater.json("discover", origin.url("/rss.xml"))
     assert (itself["how"], itself["checked"]) == (None, True)
-    (ruled,) = headwater.json("discover", origin.url("/@jane"))
-    assert (ruled["url"], ruled["how"]) == (origin.url("/@jane.rss"), "rule")
-    assert origin.received("/@jane") == [], "a rule needs no page"
+    ruled, outbox = headwater.json("discover", origin.url("/@jane"))
+    assert (ruled["url"], ruled["how"], ruled["items"]) == (origin.url("/@jane.rss"), "rule", 1)
+    assert (outbox["type"], outbox["items"]) == ("api.activitypub", None), "what does not work stands last"
 
 
 def test_discover_page_without_feed_offers_to_watch_it(headwater: Headwater, origin: Origin) -> None:

@@ -1,5 +1,6 @@
 """Lists in files: CSV of many kinds, Excel, what is none of them, and what is too much."""
 
+import csv
 import io
 import zipfile
 from random import Random
@@ -100,9 +101,14 @@ def test_sheet_is_chosen_by_name() -> None:
         (b'a,b\n"' + b"x" * 200_000 + b'",1', FailureKind.MALFORMED),
     ],
 )
-def test_what_is_no_list_says_so(data: bytes, kind: FailureKind) -> None:
-    with pytest.raises(ParseError) as raised:
-        read_table(data, "text/csv")
+@pytest.mark.parametrize("limit", [131_072, 10_000_000])
+def test_what_is_no_list_says_so(data: bytes, kind: FailureKind, limit: int) -> None:
+    before = csv.field_size_limit(limit)  # for the whole process, as other libraries set it
+    try:
+        with pytest.raises(ParseError) as raised:
+            read_table(data, "text/csv")
+    finally:
+        csv.field_size_limit(before)
     assert raised.value.kind is kind
 
 

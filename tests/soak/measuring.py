@@ -24,6 +24,8 @@ KEPT = {
     "pipeline_executions",
     "pipeline_steps",
     "outlet_items",
+    "story_keys",  # for four days
+    "story_items",
 }
 
 

@@ -25,6 +25,7 @@ Row = dict[str, str]
 MOST_ROWS: Final = 100_000
 MOST_COLUMNS: Final = 200
 LONGEST_CELL: Final = 100_000
+LONGEST_FIELD: Final = 131_072  # of a CSV file; a longer one is a quotation mark that is never closed
 MOST_SHEET_BYTES: Final = 64_000_000  # uncompressed
 # What the library raises for archives that are not as they say.
 _DAMAGES: Final = (
@@ -82,6 +83,10 @@ def _read_text(text: str) -> Iterator[list[str]]:
     delimiter = _delimiter(text)
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            if any(
+                len(cell) > LONGEST_FIELD for cell in row
+            ):  # another library may have raised csv's own limit
+                raise csv.Error(f"a field has more than {LONGEST_FIELD} characters")
             yield [cell.strip()[:LONGEST_CELL] for cell in row[:MOST_COLUMNS]]
     except csv.Error as error:
         raise ParseError(
