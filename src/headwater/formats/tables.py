@@ -94,6 +94,12 @@ def _read_text(text: str) -> Iterator[list[str]]:
         ) from None
 
 
+def _bounded(row: list[str]) -> list[str]:
+    if any(len(cell) > LONGEST_FIELD for cell in row):  # another library may have raised csv's own limit
+        raise csv.Error(f"a field has more than {LONGEST_FIELD} characters")
+    return [cell.strip()[:LONGEST_CELL] for cell in row[:MOST_COLUMNS]]
+
+
 def _delimiter(text: str) -> str:
     """What separates the values: the sign that divides the first lines into the same number of several columns."""
     lines = text[:100_000].splitlines()[:_LOOK_AT_LINES]
