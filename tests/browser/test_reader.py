@@ -278,6 +278,14 @@ def test_phone_opens_goes_back_and_takes_gestures(chromium: Browser, reader: str
         expect(page.locator("#tree")).to_be_visible()
 
 
+# Whether nothing was fetched for two seconds: what is under way when the network goes fails.
+LOADED_AHEAD = """() => {
+  const count = performance.getEntriesByType("resource").length;
+  if (window.counted !== count) [window.counted, window.countedAt] = [count, Date.now()];
+  return Date.now() - window.countedAt > 2000;
+}"""
+
+
 def test_what_was_loaded_is_read_and_marked_offline(chromium: Browser, reader: str) -> None:
     with opened(chromium) as page:
         page.goto(f"{reader}/read?view=all")
@@ -286,7 +294,7 @@ def test_what_was_loaded_is_read_and_marked_offline(chromium: Browser, reader: s
         page.wait_for_function("() => navigator.serviceWorker.controller !== null")
         page.keyboard.press("j")
         expect(heading(page)).to_have_text(FIRST)
-        page.wait_for_timeout(1_500)
+        page.wait_for_function(LOADED_AHEAD)
         page.context.set_offline(True)
         page.reload()
         expect(page.locator("[data-item]").first).to_be_visible()

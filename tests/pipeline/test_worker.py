@@ -140,7 +140,7 @@ async def test_result_of_an_unknown_kind_fails_the_step(store: Store, worker: Wo
 async def test_worker_without_runs_only_reads(
     store: Store, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claims = []
+    claims: list[None] = []
 
     def claim(*args: Any, **more: Any) -> list[Any]:
         claims.append(None)

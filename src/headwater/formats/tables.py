@@ -83,11 +83,7 @@ def _read_text(text: str) -> Iterator[list[str]]:
     delimiter = _delimiter(text)
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-            if any(
-                len(cell) > LONGEST_FIELD for cell in row
-            ):  # another library may have raised csv's own limit
-                raise csv.Error(f"a field has more than {LONGEST_FIELD} characters")
-            yield [cell.strip()[:LONGEST_CELL] for cell in row[:MOST_COLUMNS]]
+            yield _bounded(row)
     except csv.Error as error:
         raise ParseError(
             "The list cannot be read: {problem}.", kind=FailureKind.MALFORMED, problem=str(error)

@@ -105,7 +105,7 @@ const put = (html, row) => {
 const fetchAhead = (row) => {
   const all = rows();
   const at = all.indexOf(row);
-  for (const each of all.slice(at + 1, at + 1 + AHEAD)) load(each.dataset.item).catch(() => {});
+  if (navigator.onLine) for (const each of all.slice(at + 1, at + 1 + AHEAD)) load(each.dataset.item).catch(() => {});
 };
 
 export const open = async (row, { isMarked = true, isRemembered = true, focus = true } = {}) => {
