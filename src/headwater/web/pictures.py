@@ -7,18 +7,20 @@ door guards each request. Pictures are kept on disk for a while, up to a size; s
 import asyncio
 import hashlib
 import hmac
+import logging
 import os
 import re
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, InputError
 from headwater.fetch import message
 from headwater.fetch.client import make_fetcher
 from headwater.files import make_private_directory, write_whole
@@ -26,6 +28,8 @@ from headwater.formats.sniffing import sniff_media_type
 from headwater.markup import LONGEST_URL, read_pieces, unescape_text
 from headwater.store.reading.media import media_secret
 from headwater.web.context import Context
+
+log = logging.getLogger(__name__)
 
 PICTURES: Final = "pictures"  # the directory
 MOST_BYTES = 10_000_000  # of one picture
@@ -106,6 +110,7 @@ class PictureStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._size: int | None = None
+        self._lock = Lock()  # one writer: writing a file sweeps away what is half written beside it
 
     def get(self, url: str, now: float) -> bytes | None:
         path = self._path(url)
@@ -117,6 +122,14 @@ class PictureStore:
             return None
 
     def put(self, url: str, body: bytes) -> None:
+        """Keep a picture. Where that fails, as on a full disk, it is fetched again next time."""
+        try:
+            with self._lock:
+                self._put(url, body)
+        except (InputError, OSError) as error:
+            log.warning("a picture cannot be kept: %s", error)
+
+    def _put(self, url: str, body: bytes) -> None:
         path = self._path(url)
         make_private_directory(path.parent)
         if not write_whole(path, body):

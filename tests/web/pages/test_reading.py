@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -192,6 +193,24 @@ def test_oldest_pictures_are_deleted_when_they_grow_too_many(
         kept.put(f"https://a.example/{number}", PNG)
     there = [number for number in range(12) if kept.get(f"https://a.example/{number}", 0.0)]
     assert 11 in there and len(there) * len(PNG) <= 3_000
+
+
+def test_pictures_kept_by_many_at_once_are_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(40):
+        kept = PictureStore(tmp_path)  # a new one measures what is there, beside those that write
+        urls = [f"https://a.example/{number}-{each // 2}" for each in range(16)]
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(kept.put, urls, [PNG + bytes([each]) for each in range(16)]))
+        assert all(kept.get(url, 0.0) for url in urls)
+    assert caplog.records == []
+
+
+def test_picture_that_cannot_be_kept_is_shown_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "pictures").write_text("a file where the directory should be")
+    PictureStore(tmp_path / "pictures").put("https://a.example/1.png", PNG)
+    assert "cannot be kept" in caplog.text
 
 
 def test_what_is_no_picture_is_none() -> None:
