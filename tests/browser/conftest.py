@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from headwater.language import Language, translate
+from tests.browser.furnished import furnish
 from tests.command import Headwater
 from tests.origin import Origin
 
@@ -68,6 +69,18 @@ def demo_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Headwater with nothing in it yet, which may visit this machine."""
     with running(tmp_path_factory.mktemp("served"), "serve", COLLECTOR_TICK="1") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Headwater whose pages all have something to show, and stand still: nothing is collected."""
+    directory = tmp_path_factory.mktemp("furnished")
+    furnish(directory)
+    url = f"sqlite:///{directory / 'headwater.db'}"
+    with running(
+        directory, "serve", HEADWATER_DATABASE_URL=url, HEADWATER_PIPELINE_CONCURRENCY="0"
+    ) as address:
         yield address
 
 

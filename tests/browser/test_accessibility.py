@@ -1,6 +1,5 @@
 """Every page can be used by people who see little or use no mouse, in both colour schemes, and on a phone."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,20 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from headwater.language import Language
 from tests.browser.conftest import in_language, opened, running
-from tests.browser.furnished import PAGES, furnish
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory = tmp_path_factory.mktemp("furnished")
-    furnish(directory)
-    # Nothing is collected: the pages stand still while they are looked at.
-    url = f"sqlite:///{directory / 'headwater.db'}"
-    with running(
-        directory, "serve", HEADWATER_DATABASE_URL=url, HEADWATER_PIPELINE_CONCURRENCY="0"
-    ) as address:
-        yield address
-
+from tests.browser.furnished import PAGES
 
 Scheme = Literal["light", "dark"]
 in_both = pytest.mark.parametrize(("scheme", "language"), [("light", "en"), ("dark", "zh")])
@@ -40,19 +26,19 @@ def problems_of(page: Page, axe: str) -> list[Any]:
 
 @in_both
 def test_axe_finds_nothing(
-    chromium: Browser, address: str, axe: str, scheme: Scheme, language: Language
+    chromium: Browser, furnished: str, axe: str, scheme: Scheme, language: Language
 ) -> None:
     found = []
     with opened(chromium, language, color_scheme=scheme) as page:
         for path in PAGES:
-            page.goto(address + path)
+            page.goto(furnished + path)
             found += problems_of(page, axe)
     assert found == []
 
 
 @in_both
 def test_axe_finds_nothing_in_what_an_import_reports(
-    chromium: Browser, address: str, axe: str, scheme: Scheme, language: Language, tmp_path: Path
+    chromium: Browser, furnished: str, axe: str, scheme: Scheme, language: Language, tmp_path: Path
 ) -> None:
     opml = tmp_path / "list.opml"
     opml.write_text(
@@ -62,7 +48,7 @@ def test_axe_finds_nothing_in_what_an_import_reports(
     )
     t = in_language(language)
     with opened(chromium, language, color_scheme=scheme) as page:
-        page.goto(f"{address}/sources/add")
+        page.goto(f"{furnished}/sources/add")
         page.locator("input[type=file]").set_input_files(opml)
         page.get_by_role("button", name=t("Import")).click()
         expect(page.locator(".badge.bad")).to_have_text(t("rejected"))
@@ -75,10 +61,10 @@ def test_axe_finds_nothing_at_the_door(
 ) -> None:
     t = in_language(language)
     with (
-        running(tmp_path, "serve", HEADWATER_PASSWORD="a good password") as address,
+        running(tmp_path, "serve", HEADWATER_PASSWORD="a good password") as locked,
         opened(chromium, language, color_scheme=scheme) as page,
     ):
-        page.goto(f"{address}/sources")
+        page.goto(f"{locked}/sources")
         expect(page.get_by_role("heading", level=1)).to_have_text(t("Sign in"))
         assert problems_of(page, axe) == []
         page.get_by_label(t("Password or API key")).fill("a wrong one")
@@ -90,19 +76,19 @@ def test_axe_finds_nothing_at_the_door(
         expect(page.get_by_role("heading", level=1)).to_contain_text(t("Sources"))
 
 
-def test_no_page_of_a_phone_needs_sideways_scrolling(chromium: Browser, address: str) -> None:
+def test_no_page_of_a_phone_needs_sideways_scrolling(chromium: Browser, furnished: str) -> None:
     with opened(chromium, viewport={"width": 320, "height": 640}) as page:
         wide = []
         for path in PAGES:
-            page.goto(address + path)
+            page.goto(furnished + path)
             if page.evaluate("document.documentElement.scrollWidth") > 320:
                 wide.append(path)
     assert wide == []
 
 
-def test_the_keyboard_reaches_the_content_first(chromium: Browser, address: str) -> None:
+def test_the_keyboard_reaches_the_content_first(chromium: Browser, furnished: str) -> None:
     with opened(chromium) as page:
-        page.goto(f"{address}/sources")
+        page.goto(f"{furnished}/sources")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.className") == "skip"
         page.keyboard.press("Enter")

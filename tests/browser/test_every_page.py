@@ -1,7 +1,6 @@
 """Every page: still while it loads, light, served by this site alone, wide enough for a phone and for 200 % zoom."""
 
 import gzip
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Response
 
 from headwater.language import Language
-from tests.browser.conftest import opened, running
-from tests.browser.furnished import PAGES, furnish
+from tests.browser.conftest import opened
+from tests.browser.furnished import PAGES
 from tests.browser.test_accessibility import problems_of
 
 MOST_SHIFT = 0.05
@@ -30,25 +29,14 @@ SMALL = """() => [...document.querySelectorAll("main button, main .button, .tabb
   .map(([each, box]) => `${Math.round(box.width)}×${Math.round(box.height)} ${each.outerHTML.slice(0, 90)}`)"""
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory = tmp_path_factory.mktemp("every-page")
-    furnish(directory)
-    url = f"sqlite:///{directory / 'headwater.db'}"
-    with running(
-        directory, "serve", HEADWATER_DATABASE_URL=url, HEADWATER_PIPELINE_CONCURRENCY="0"
-    ) as address:
-        yield address
-
-
-def test_no_page_moves_weighs_much_or_asks_elsewhere(chromium: Browser, address: str) -> None:
+def test_no_page_moves_weighs_much_or_asks_elsewhere(chromium: Browser, furnished: str) -> None:
     moved, heavy, elsewhere, open_policies = {}, {}, [], []
     with opened(chromium) as page:
         page.add_init_script(SHIFTS)
         scripts: list[int] = []
 
         def weigh(response: Response) -> None:
-            if not response.url.startswith((address, "data:")):
+            if not response.url.startswith((furnished, "data:")):
                 elsewhere.append(response.url)
             elif urlsplit(response.url).path.endswith(".js"):
                 scripts.append(len(gzip.compress(response.body())))
@@ -56,7 +44,7 @@ def test_no_page_moves_weighs_much_or_asks_elsewhere(chromium: Browser, address:
         page.on("response", weigh)
         for path in PAGES:
             scripts.clear()
-            answer = page.goto(address + path)
+            answer = page.goto(furnished + path)
             assert answer is not None
             policy = answer.headers["content-security-policy"]
             if "default-src 'none'" not in policy or "unsafe" in policy or "script-src 'self'" not in policy:
@@ -81,17 +69,17 @@ def widths(page: Page, address: str, width: int) -> list[str]:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_page_scrolls_sideways_zoomed_to_200_percent(
-    chromium: Browser, address: str, language: Language
+    chromium: Browser, furnished: str, language: Language
 ) -> None:
     with opened(chromium, language, **ZOOMED) as page:
-        assert widths(page, address, 720) == []
+        assert widths(page, furnished, 720) == []
 
 
-def test_fingers_can_press_what_is_there(chromium: Browser, address: str) -> None:
+def test_fingers_can_press_what_is_there(chromium: Browser, furnished: str) -> None:
     small = {}
     with opened(chromium, **PHONE) as page:
         for path in PAGES:
-            page.goto(address + path)
+            page.goto(furnished + path)
             if found := page.evaluate(SMALL):
                 small[path] = found
     assert small == {}
@@ -99,11 +87,11 @@ def test_fingers_can_press_what_is_there(chromium: Browser, address: str) -> Non
 
 @pytest.mark.parametrize(("scheme", "language"), [("light", "zh"), ("dark", "en")])
 def test_axe_finds_nothing_on_a_phone(
-    chromium: Browser, address: str, axe: str, scheme: str, language: Language
+    chromium: Browser, furnished: str, axe: str, scheme: str, language: Language
 ) -> None:
     found = []
     with opened(chromium, language, color_scheme=scheme, **PHONE) as page:
         for path in PAGES:
-            page.goto(address + path)
+            page.goto(furnished + path)
             found += problems_of(page, axe)
     assert found == []

@@ -116,7 +116,7 @@ def test_each_kind_of_failure_has_its_wait(error: FetchError, hours: float, stat
     assert after.status == status
 
 
-def test_our_own_outage_moves_nobodys_count() -> None:
+def test_own_outage_leaves_failure_counts_unchanged() -> None:
     before = source(consecutive_failures=4)
     after = planner().after_failure(before, failure(FailureKind.DNS), NOON, ours=True)
     assert (after.consecutive_failures, after.status) == (4, "ok")

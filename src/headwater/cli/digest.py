@@ -133,9 +133,7 @@ def edit(
     write: WriteOption = None,
     language: Languages = None,
     config: Configs = None,
-    enabled: Annotated[
-        bool | None, typer.Option("--on/--off", help=t("Make issues, or make none for now."))
-    ] = None,
+    enabled: Annotated[bool | None, typer.Option("--on/--off", help=t("Make issues, or pause."))] = None,
     json: Json = False,
 ) -> None:
     from dataclasses import replace

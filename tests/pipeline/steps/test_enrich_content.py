@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import psutil
@@ -10,6 +11,9 @@ from headwater.services import browser
 from tests.origin import Origin
 from tests.pipeline.steps.harness import make_context, run_step
 
+needs_browser = pytest.mark.skipif(
+    not browser.is_installed() and "CI" not in os.environ, reason="playwright or chromium is missing"
+)
 SENTENCES = [
     "The river rose for three days before anyone on the lower farms thought to move the cattle.",
     "By the second evening the road to the mill was gone, and the ferry had been tied up since noon.",
@@ -113,7 +117,7 @@ async def test_feeds_text_that_is_cut_off_is_not_taken(
     assert f"<p>{SENTENCES[0]}</p>" in (result.results[0].body or "")
 
 
-@pytest.mark.skipif(not browser.is_installed(), reason="needs playwright and chromium")
+@needs_browser
 async def test_page_made_by_scripts_is_read_in_a_browser(
     tmp_path: Path, origin: Origin, fetcher: Fetcher
 ) -> None:
@@ -132,7 +136,7 @@ async def test_page_made_by_scripts_is_read_in_a_browser(
         assert sentence in result.output["text"]
 
 
-@pytest.mark.skipif(not browser.is_installed(), reason="needs playwright and chromium")
+@needs_browser
 async def test_browser_can_reach_only_what_the_guard_allows(tmp_path: Path, origin: Origin) -> None:
     url = origin.route("/app", body=SCRIPTED, content_type="text/html")
     async with Fetcher(user_agent="test", host_spacing_seconds=0.0) as fetcher:
@@ -142,7 +146,7 @@ async def test_browser_can_reach_only_what_the_guard_allows(tmp_path: Path, orig
     assert origin.requests == []
 
 
-@pytest.mark.skipif(not browser.is_installed(), reason="needs playwright and chromium")
+@needs_browser
 async def test_page_in_browser_reaches_nothing_inside_by_any_way(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("A secret. " * 100)
@@ -170,7 +174,7 @@ async def test_page_in_browser_reaches_nothing_inside_by_any_way(tmp_path: Path)
         assert {"/app", "/to"} <= {request.path for request in origin.requests}
 
 
-@pytest.mark.skipif(not browser.is_installed(), reason="needs playwright and chromium")
+@needs_browser
 async def test_browser_that_has_crashed_is_started_again(
     tmp_path: Path, origin: Origin, fetcher: Fetcher
 ) -> None:

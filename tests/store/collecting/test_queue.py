@@ -262,7 +262,7 @@ def test_a_refresh_asked_for_during_a_visit_comes_after_it(store: Store) -> None
         assert names(claim(connection, NOON + 3)) == ["one"]
 
 
-def test_a_retired_source_is_visited_only_when_asked_for(store: Store) -> None:
+def test_gone_source_is_visited_only_when_asked_for(store: Store) -> None:
     with store.writing() as connection:
         make(connection, "one")
         (source,) = claim(connection)

@@ -75,7 +75,7 @@ class NewCursor(BaseModel):
 class CursorPage(BaseModel):
     items: list[PlacedItemView]
     position: int = Field(description="Acknowledge this to acknowledge all of them.")
-    is_last: bool = Field(description="There is nothing more for now.")
+    is_last: bool = Field(description="No more items are stored yet.")
 
 
 class Acknowledgement(BaseModel):
